@@ -21,7 +21,7 @@ from tests.accuracy.live_entries import differences, summary
 from tests.accuracy.live_table import render
 from traceforge import api
 from traceforge.replay.outcome import outcomes
-from traceforge.replay.policy_file import Foretold, choose, write_policy
+from traceforge.replay.policy_file import PredictedGain, choose, write_policy
 from traceforge.replay.replay_input import load_replay_input
 from traceforge.store.database import Store
 
@@ -50,7 +50,7 @@ def run_job(python: str, kind: str, seed: int, folder: Path, *parts: str) -> Non
     subprocess.run(words, check=True, env=environment, timeout=600)
 
 
-def foretell(folder: Path) -> Foretold:
+def predict(folder: Path) -> PredictedGain:
     """What a replay of an unpaced recording says of the policy."""
     chosen = choose(POLICY)
     with Store(None, is_kept=False) as store:
@@ -58,13 +58,13 @@ def foretell(folder: Path) -> Foretold:
         run = load_replay_input(store, 0)
         assert run is not None, f"{folder}: nothing to replay"
         [found] = outcomes(run, [(chosen.policy, chosen.parameters)])
-    return Foretold(found.throughput_ratio, found.throughput_ratio_low, found.throughput_ratio_high, found.verdict)
+    return PredictedGain(found.throughput_ratio, found.throughput_ratio_low, found.throughput_ratio_high, found.verdict)
 
 
 def case(python: str, folder: Path, kind: str, seed: int) -> dict[str, Any]:
     """One job: what was foretold and what was measured, ratios of throughput."""
     run_job(python, kind, seed, folder, f"plain:{PLAIN_STEPS}")
-    foretold = foretell(folder / "plain")
+    foretold = predict(folder / "plain")
     write_policy(folder / "policy.json", POLICY, foretold)
     policy = folder / "policy.json"
     run_job(python, kind, seed, folder, f"turns:{TURN_STEPS}:{policy}", f"pairs:{PAIRS}:{PAIR_STEPS}:{policy}")

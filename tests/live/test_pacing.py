@@ -18,7 +18,7 @@ from traceforge.live.recorder import start
 from traceforge.live.trial import PacingTrial, TurnBlocks, student_95
 from traceforge.live.waits import WaitEstimate, is_probed, probe_count
 from traceforge.replay.policy import Past, parse_policy
-from traceforge.replay.policy_file import ChosenPolicy, Foretold, choose, write_policy
+from traceforge.replay.policy_file import ChosenPolicy, PredictedGain, choose, write_policy
 from traceforge.stats import t_quantile
 from traceforge.store.database import Store
 
@@ -210,12 +210,12 @@ def test_each_rank_comes_once_after_any_other(ranks: int) -> None:
 
 def test_a_policy_goes_through_a_file(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
-    write_policy(path, "bounded_delay:gain=0.3", Foretold(1.08, 1.05, 1.11, "supported"))
+    write_policy(path, "bounded_delay:gain=0.3", PredictedGain(1.08, 1.05, 1.11, "supported"))
 
     chosen = choose(str(path))
 
     assert (chosen.policy.name, chosen.parameters["gain"]) == ("bounded_delay", 0.3)
-    assert chosen.foretold == Foretold(1.08, 1.05, 1.11, "supported")
+    assert chosen.predicted == PredictedGain(1.08, 1.05, 1.11, "supported")
     with live.record(tmp_path, policy=path, rank=0, world_size=1) as one:
         one.step()
     assert one.failures == {}
@@ -234,7 +234,7 @@ def test_the_gain_that_was_measured_stands_beside_the_one_foretold(tmp_path: Pat
     # given transfers that take as much longer as arrivals are spread, so that holding the early rank back helps
     path = tmp_path / "policy.json"
     policy = "bounded_delay:window=2,threshold=0.1,gain=0.4,max_delay=0.5"
-    write_policy(path, policy, Foretold(1.10, 1.02, 1.5, "supported"))
+    write_policy(path, policy, PredictedGain(1.10, 1.02, 1.5, "supported"))
     limits = PacingLimits(total_share=1.0, longest_share=0.5, blocks=TurnBlocks(first_step=8, length=6, settling=2))
     record_job(
         tmp_path / "traces", steps=58, calls=1, late_ns={1: 3 * MS}, policy=choose(str(path)), limits=limits, spoils=0.5

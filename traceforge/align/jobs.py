@@ -3,7 +3,7 @@
 Idea: two files that state different numbers of a scheduler's job, or different ports at which processes meet, are of
 two jobs, whatever their names, times and devices. So are files between which no communicator, nor a chain of them,
 goes, where all state theirs by a number that NCCL gave to one communicator alone.
-Not handled: jobs of one time and place whose files state neither; they cannot be told from ranks of one.
+Not handled: jobs of one time and place whose files state neither; they look like ranks of one.
 """
 
 import json

@@ -48,7 +48,7 @@ def replay(
     ] = False,
     save_policy: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.json", help="Write the policy and what is foretold, for `traceforge.live` to try."),
+        typer.Option(metavar="FILE.json", help="Write the policy and what is predicted, for `traceforge.live` to try."),
     ] = None,
     run: Annotated[str | None, typer.Option(help="Run to replay, where the database holds several.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
@@ -130,7 +130,7 @@ def _check_saved(path: Path | None, chosen: "Chosen", *, sweep: bool) -> None:
 def _save(path: Path | None, outcome: "Mapping[str, Any]") -> None:
     if path is None:
         return
-    from traceforge.replay.policy_file import Foretold, write_policy
+    from traceforge.replay.policy_file import PredictedGain, write_policy
 
     text = f"{outcome['policy']}:{outcome['parameters']}".rstrip(":")
     low, high = (
@@ -140,7 +140,7 @@ def _save(path: Path | None, outcome: "Mapping[str, Any]") -> None:
         for end in ("low", "high")
     )  # fmt: skip
     try:
-        write_policy(path, text, Foretold(outcome["throughput_ratio"], low, high, outcome["verdict"]))
+        write_policy(path, text, PredictedGain(outcome["throughput_ratio"], low, high, outcome["verdict"]))
     except OSError as error:
         raise UsageError(f"the policy cannot be written: {error}", where=str(path)) from error
     note(f'policy: {path}; try it with live.record(…, policy="{path}")')

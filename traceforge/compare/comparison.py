@@ -89,7 +89,7 @@ class Comparison:
         work: what is worked on, by operation and finer, the significant changes first, then by size.
         objections: why the runs are not fully comparable.
         queries: names and texts of the queries, as executed for `after`.
-        paced: rows of replay.paced of `after`: what pacing brought while it ran, beside what was foretold.
+        paced: rows of replay.paced of `after`: what pacing brought while it ran, beside what was predicted.
     """
 
     before: JobFacts

@@ -1,4 +1,4 @@
-"""What other profilers can be told to record. In: a check and the profiler of a run. Out: the check with its advice.
+"""What other profilers can record. In: a check and the profiler of a run. Out: the check with its advice.
 
 Idea: the checks advise users of PyTorch's profiler; where another one recorded, the same gap is closed in another way,
 or not at all, which is said. Not handled: runs of several profilers, whose users know which is meant.

@@ -1,7 +1,7 @@
 """Hangs. Reads fabric.process_group, group_progress and hang_dump, and raw.flight_recorder_entry; fills fabric.hang.
 
 Idea: `hang_search` finds who is waited for from the calls that had not ended; `hang_text` says it.
-Not handled: dumps of a job that runs well are told from those of a hung one only by calls that had not ended.
+Not handled: dumps of a job that runs well differ from those of a hung one only by calls that had not ended.
 """
 
 import json

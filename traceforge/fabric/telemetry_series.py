@@ -179,7 +179,7 @@ def rank_of(
 def _candidates(
     series: Mapping[str, Any], host: str | None, ranks: Sequence[RankDevice]
 ) -> Iterator[tuple[str, list[RankDevice]]]:
-    """Ranks that fit a device, by what it is told apart by; the surest first."""
+    """Ranks that fit a device, by what identifies it; the surest first."""
     in_it = [one for one in ranks if one.source_id is not None and one.source_id == series["source_id"]]
     # A trace that numbers no device sampled its rank's alone.
     yield "trace", [one for one in in_it if one.number == series["device"]]

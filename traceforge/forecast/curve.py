@@ -57,7 +57,7 @@ def marginal_efficiency(ensemble: Ensemble, ranks: Array, member: Member | None 
 def limits_of(ensemble: Ensemble, member: Member | None = None) -> dict[str, int | None]:
     """The knees and the peak inside and beyond the data, by one model or by all; None beyond the range of a value.
 
-    What lies below the smallest measured scale was not measured: a limit there is told as that scale.
+    What lies below the smallest measured scale was not measured: a limit there is reported as that scale.
     """
     grid = np.arange(float(ensemble.smallest.ranks), ensemble.furthest + 1)
     marginal = marginal_efficiency(ensemble, grid, member)

@@ -23,7 +23,7 @@ class Boundary:
     Attributes:
         inside: largest number of ranks known to stay within a host; None where none is.
         across: smallest number of ranks known to be on several hosts; None where none is.
-        is_named: whether the runs name their hosts; else the boundary was told from a jump of the transfers.
+        is_named: whether the runs name their hosts; else the boundary was inferred from a jump of the transfers.
     """
 
     inside: int | None

@@ -206,7 +206,7 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
 
 
 def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
-    """Those with a position, by which the others they await and stand behind are told; only what is needed later."""
+    """Those with a position, which shows what they await and stand behind; only what is needed later."""
     arrivals = _with_other_meetings(arrivals.filter(pl.col("position").is_not_null()))
     for name in ("awaited", "queued", "behind"):
         which = arrivals.select(*KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position"))

@@ -170,7 +170,7 @@ def _handovers(calls: HostCalls) -> tuple[Int64s, Int64s]:
 
 
 def _orders(calls: HostCalls, work: DeviceWork) -> tuple[Int64s, Int64s]:
-    """Work on another stream, launched last before a stream was told to wait, and the next work launched behind."""
+    """Work on another stream, launched last before a stream had to wait, and the next work launched behind."""
     launched = np.flatnonzero(work.call >= 0)
     places = launched[np.argsort(work.call[launched], kind="stable")]
     call_of = work.call[places]

@@ -2,7 +2,7 @@
 
 Idea: what is usual is the median of the runs since the last change, their spread a robust standard deviation. Several
 runs in a row beyond a wide band on the same side are a change; one bad run, or two, are none (as on a control chart).
-A change is told as soon as its last run is there and never taken back by later ones, so that what a check said stays
+A change is reported once its last run is there and never taken back by later ones, so that what a check said stays
 true. Not handled: slow drifts, which widen the band; changes of the spread alone.
 """
 

@@ -115,7 +115,7 @@ class NvmlReadings:
             recorder.writer.tell({"device": facts})
 
     def _place(self) -> dict[str, object]:
-        """PCI address and NUMA node, where they are told."""
+        """PCI address and NUMA node, where they are known."""
         info = _PciInfo()
         if not self._told("nvmlDeviceGetPciInfo_v3", ctypes.byref(info)):
             return {}

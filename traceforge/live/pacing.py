@@ -121,10 +121,10 @@ class Pacer:
         return self._trial.gain()
 
     def _facts(self) -> Mapping[str, object]:
-        foretold = self._chosen.foretold
+        predicted = self._chosen.predicted
         return {
             "policy": self._chosen.text,
-            "foretold": None if foretold is None else asdict(foretold),
+            "foretold": None if predicted is None else asdict(predicted),
             "limits": asdict(replace(self._limits, blocks=self._blocks)),
         }
 

@@ -5,7 +5,7 @@
             ...
             recorder.step()
 
-Idea: whatever goes wrong inside a hook is counted, told in the file, and never reaches the training program. Without a
+Idea: whatever goes wrong inside a hook is counted, noted in the file, and never reaches the training program. Without a
 folder, or where none can be made, all calls do nothing. Not handled: several recordings of one process at once.
 """
 

@@ -1,7 +1,7 @@
 """What a collective of PyTorch is. In: its tensors and its group. Out: the kind that its row names.
 
 Idea: what is known of one kind is asked for once. What a device holds has no kind: it ends when the host does not look.
-Not handled: tensors of several types in one call, of which the first's is told.
+Not handled: tensors of several types in one call, of which the first's is recorded.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A step lasts as long as on the mean rank. A pair of blocks counts where all ranks were in the arm that the block is of,
 and all steps that count were recorded. The mean of the logarithms of the pairs' ratios has the interval of a mean.
-Not handled: hooks of several ranks with different policies, of which the lowest rank's is told.
+Not handled: hooks of several ranks with different policies, of which the lowest rank's is reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

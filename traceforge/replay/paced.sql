@@ -1,7 +1,7 @@
 -- What pacing by the hook of traceforge.live brought, measured while the job ran: one row a run that was paced.
 --
 -- Blocks of steps with and without pacing took turns; neighbouring blocks are a pair, and each pair says by what factor
--- throughput changed. Beside it stands what a replay of an earlier recording foretold.
+-- throughput changed, beside what a replay of an earlier recording predicted.
 -- Scope: run
 -- Reads: raw.pacing, raw.pacing_policy, align.rank, timeline.rank_iteration
 CREATE OR REPLACE TABLE replay.paced (
@@ -23,7 +23,7 @@ CREATE OR REPLACE TABLE replay.paced (
   delay_ns BIGINT,
   -- First step before which some rank had given pacing up; NULL where none did.
   off_from_iteration INTEGER,
-  -- The ratio that a replay foretold; NULL where the hook was told none.
+  -- The ratio that a replay predicted; NULL where the hook was given none.
   foretold_ratio DOUBLE,
   -- Lower end of its 95 % interval.
   foretold_ratio_low DOUBLE,

@@ -1,4 +1,4 @@
-"""A policy as a file, from the replay that judged it to the job that tries it. In: a policy, and what was foretold.
+"""A policy as a file, from the replay that judged it to the job that tries it. In: a policy, and what was predicted.
 
 Idea: the file is JSON with the policy as on the command line, so that a person can read it; `traceforge replay` writes
 it, and both `replay` and `traceforge.live` take it in the place of a policy. Imports no library of the analysis.
@@ -17,7 +17,7 @@ _LARGEST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class PredictedGain:
     """What a replay said of a policy; see replay.outcome."""
 
     throughput_ratio: float
@@ -32,13 +32,13 @@ class ChosenPolicy:
 
     Attributes:
         text: as on the command line.
-        foretold: what a replay said of it; None where none did.
+        predicted: what a replay said of it; None where none did.
     """
 
     text: str
     policy: Policy
     parameters: Mapping[str, float]
-    foretold: Foretold | None = None
+    predicted: PredictedGain | None = None
 
 
 def choose(text: str) -> ChosenPolicy:
@@ -53,12 +53,12 @@ def choose(text: str) -> ChosenPolicy:
     stated = _read(Path(text))
     if stated.get("format") != _FORMAT or not isinstance(named := stated.get("policy"), str):
         raise InputUnusableError("no file of a policy", where=text, hint="`traceforge replay --save-policy` writes one")
-    return ChosenPolicy(named, *parse_policy(named), _foretold(stated.get("foretold")))
+    return ChosenPolicy(named, *parse_policy(named), _predicted(stated.get("foretold")))
 
 
-def write_policy(path: Path, text: str, foretold: Foretold) -> None:
-    """Write a policy and what was foretold of it."""
-    document = {"format": _FORMAT, "policy": text, "foretold": asdict(foretold)}
+def write_policy(path: Path, text: str, predicted: PredictedGain) -> None:
+    """Write a policy and what a replay predicted of it."""
+    document = {"format": _FORMAT, "policy": text, "foretold": asdict(predicted)}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
@@ -72,11 +72,11 @@ def _read(path: Path) -> Mapping[str, object]:
     return stated if isinstance(stated, dict) else {}
 
 
-def _foretold(stated: object) -> Foretold | None:
+def _predicted(stated: object) -> PredictedGain | None:
     if not isinstance(stated, dict):
         return None
     ratios = [stated.get(name) for name in ("throughput_ratio", "throughput_ratio_low", "throughput_ratio_high")]
     ratio, low, high = (float(one) if isinstance(one, int | float) else None for one in ratios)
     if ratio is None or low is None or high is None:
         return None
-    return Foretold(ratio, low, high, str(stated.get("verdict", "")))
+    return PredictedGain(ratio, low, high, str(stated.get("verdict", "")))

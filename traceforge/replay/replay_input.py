@@ -81,7 +81,7 @@ class ReplayInput:
         """Largest gain any pacing could bring, as a share of throughput: that of waits that slow nothing down.
 
         Couplings are at their upper ends; where it is not known how transfers follow the spread of arrivals, they grow
-        by as much as is possible. Where waits are not told from transfers, these are cut down to their reference.
+        by as much as is possible. Where waits cannot be separated from transfers, these get their reference duration.
         """
         durations = measured(self.model)
         best = [replay(self.model, durations, couplings=self.known.possible, recorded=self.recorded, unhindered=True)]

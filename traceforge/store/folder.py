@@ -34,7 +34,7 @@ class Partition:
     Attributes:
         source_id: joins meta.source.source_id.
         table: such as `raw.occurrence`.
-        mark: begins the names of its files, so that they are told from those of a former source of this number.
+        mark: begins the names of its files, so that they differ from those of a former source of this number.
         part_count: number of files.
         row_count: rows in all of them.
         size_bytes: size of all of them on disk.

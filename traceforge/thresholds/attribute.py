@@ -330,7 +330,8 @@ LEAST_COST_BESIDE: Annotated[
     float, Meaning("share of its affected cost", "A finding that costs so much more beside says so.", "its summary")
 ] = 0.2
 LEAST_SHOWN_P_VALUE: Annotated[
-    float, Meaning("probability", "A smaller one is told as less than this: the model of chance ends here.", "evidence")
+    float,
+    Meaning("probability", "A smaller one is shown as less than this: the model of chance ends here.", "evidence"),
 ] = 1e-4
 CHANCE_P_VALUE: Annotated[
     float, Meaning("probability", "A likelier delay speaks against its finding, a less likely one for it.", "evidence")
@@ -365,7 +366,7 @@ UNBALANCED_SAVING_SHARE: Annotated[
     ),
 ] = 0.03
 TOLD_BUBBLE_SHARE: Annotated[
-    float, Meaning("share of an iteration", "A kind of bubble that is smaller is not told.", "attribute.verdict")
+    float, Meaning("share of an iteration", "A kind of bubble that is smaller is not reported.", "attribute.verdict")
 ] = 0.01
 WHOLE_POINTS: Annotated[
     float, Meaning("points of a hundred", "From here on the verdict says whole points.", "attribute.verdict")

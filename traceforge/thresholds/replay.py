@@ -27,7 +27,7 @@ LEAST_PREDICTABILITY: Annotated[
     float, Meaning("correlation", "Below it lateness cannot be foreseen.", "replay.outcome.verdict")
 ] = 0.3
 
-# Recorded jobs whose waiting ranks spin on others' cores: foretold rightly at an overshoot of 0.05, wrongly at 0.28.
+# Recorded jobs whose waiting ranks spin on others' cores: predicted rightly at an overshoot of 0.05, wrongly at 0.28.
 LARGEST_COUPLING: Annotated[
     float,
     Meaning(

@@ -128,7 +128,7 @@ LEAST_UNNAMED_SHARE: Annotated[
 ] = 0.0005
 
 LEAST_ITERATIONS_OF_A_TAIL: Annotated[
-    float, Meaning("iterations", "Fewer have no slowest twentieth; their range is told.", "caption of iteration times")
+    float, Meaning("iterations", "Fewer have no slowest twentieth; their range is shown.", "caption of iteration times")
 ] = 20
 
 LEAST_DRAWN_BUBBLE_SHARE: Annotated[
@@ -143,6 +143,6 @@ LEAST_BOUND_RATIO: Annotated[
 MOST_OF_A_STRIP: Annotated[
     float,
     Meaning(
-        "share of lost time", "Who owns less is told as an upper end where nobody is to blame.", "strip of lost time"
+        "share of lost time", "Who owns less is shown as an upper end where nobody is to blame.", "strip of lost time"
     ),
 ] = 0.5

@@ -29,7 +29,7 @@ PLAYED = len(("first", "second", "any other"))
 
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
-    """Six rows an iteration of a rank whose pipeline is told."""
+    """Six rows an iteration of a rank whose pipeline is known."""
     for (run_id,) in store.query("SELECT DISTINCT run_id FROM timeline.microbatch ORDER BY run_id").iter_rows():
         run = store.once(read_pipeline_run, int(run_id))
         if run is not None:

@@ -3,7 +3,7 @@
 --
 -- A message that waits or moves is no work, nor is a collective in which stages meet. Fill, drain and imbalance are those
 -- of the schedule played at the usual duration of each pass; they are the same in all iterations but the first of a
--- recording. Ranks and iterations of which not all turns are told (timeline.microbatch) have no rows.
+-- recording. Ranks and iterations of which not all turns are known (timeline.microbatch) have no rows.
 -- Scope: iteration
 -- Reads: timeline.microbatch, timeline.schedule, timeline.role, timeline.message, timeline.segment, timeline.arrival, timeline.collective, timeline.communicator, timeline.rank_iteration, timeline.iteration, align.message
 CREATE OR REPLACE TABLE timeline.bubble (

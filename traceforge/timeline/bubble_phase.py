@@ -14,7 +14,7 @@ _SCHEMA = {"run_id": pl.Int32, "iteration": pl.Int32, "rank": pl.Int32, "phase":
 
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
-    """Three rows an iteration of a rank whose pipeline is told."""
+    """Three rows an iteration of a rank whose pipeline is known."""
     for (run_id,) in store.query("SELECT DISTINCT run_id FROM timeline.bubble ORDER BY run_id").iter_rows():
         run = store.once(read_pipeline_run, int(run_id))
         if run is None:

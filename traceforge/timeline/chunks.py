@@ -17,7 +17,7 @@ from traceforge.timeline.turns import FORWARD, Turns
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Turns of a rank in an iteration with chunk and micro-batch, `NONE` where not told; shapes (turns,)."""
+    """Turns of a rank in an iteration with chunk and micro-batch, `NONE` where unknown; shapes (turns,)."""
 
     turns: Turns
     chunk: Integers

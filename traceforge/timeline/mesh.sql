@@ -1,4 +1,4 @@
--- The parallel layout of a run: one row a rank and axis (pp, dp, tp, …), told from the groups that communicate.
+-- The parallel layout of a run: one row a rank and axis (pp, dp, tp, …), inferred from the groups that communicate.
 --
 -- Groups of equal size that tile the ranks, and meet the groups of every other axis in one rank at most, are an axis; the
 -- place in the group is the coordinate. Empty where the groups form no mesh; pp alone where only the pipeline is known.

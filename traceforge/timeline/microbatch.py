@@ -88,7 +88,7 @@ def _turns(store: Store, batch: RankBatch) -> Iterator[tuple[int, RankTurns]]:
 
 
 def numbered(turns: Mapping[int, RankTurns], stages: Mapping[int, int], messages: pl.DataFrame) -> pl.DataFrame:
-    """Turns with chunks and micro-batches, of those iterations of ranks in which they can be told."""
+    """Turns with chunks and micro-batches, of those iterations of ranks in which these are known."""
     count = 1 + max(stages.values())
     # Ranks by pipeline would be better still, but the replicas of a stage work alike.
     iterations = sorted({int(number) for own in turns.values() for number in np.unique(own.turns.iteration)})
@@ -107,7 +107,7 @@ def numbered(turns: Mapping[int, RankTurns], stages: Mapping[int, int], messages
 
 
 def _hides_backward(messages: pl.DataFrame, turns: Mapping[int, RankTurns]) -> bool:
-    """Whether messages go back and no work is told to: without host operations a trace does not show the direction."""
+    """Whether messages go back and no work is known to: without host operations a trace does not show the direction."""
     goes_back = bool((messages["destination_stage"] == messages["source_stage"] - 1).any())
     return goes_back and all((one.turns.letter == FORWARD).all() for one in turns.values())
 

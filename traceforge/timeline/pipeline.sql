@@ -1,5 +1,5 @@
 -- What a mean iteration of a pipeline consists of, and what it would take at other settings: one row a run whose pipeline
--- is told (timeline.bubble). Means over its ranks and judged iterations but the first.
+-- is known (timeline.bubble). Means over its ranks and judged iterations but the first.
 --
 -- What more micro-batches of the same size leave follows from the schedule: filling and draining stay as long, all else of
 -- a micro-batch comes once more. So the batch grows; smaller micro-batches of the same batch would compute less densely.

@@ -1,8 +1,8 @@
 -- How a pipeline works through its micro-batches: one row an iteration of a run with stages.
 --
--- Told from the order of turns (timeline.microbatch), and from messages alone where turns cannot be told: between neighbours
+-- Inferred from the order of turns (timeline.microbatch), and from messages alone where turns are unknown: between neighbours
 -- go as many forwards as there are micro-batches and chunks, from the last stage to the first those of all chunks but one.
--- Iterations whose pairs of ranks do not agree are absent. From messages alone, of two stages chunks cannot be told (they
+-- Iterations whose pairs of ranks do not agree are absent. From messages alone, of two stages chunks are unknown (they
 -- pass for more micro-batches), and a backward pass that is split looks whole.
 -- Scope: iteration
 CREATE OR REPLACE TABLE timeline.schedule (
@@ -138,7 +138,7 @@ ordered AS (
     AVG(forward_ns) + AVG(input_ns) + AVG(weight_ns) AS pass_ns
   FROM of_rank
   GROUP BY run_id, iteration, stages
-  -- Every stage must be told.
+  -- Every stage must be known.
   HAVING COUNT(DISTINCT stage) = stages
 ),
 by_turns AS (

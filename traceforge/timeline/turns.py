@@ -131,7 +131,7 @@ def _with_split_backward(turns: Turns) -> Turns:
 
 
 def counted(found: RankTurns, letter: int, expected: int) -> Turns | None:
-    """The turns of a letter in an iteration, as many as messages show, or None where they cannot be told.
+    """The turns of a letter in an iteration, as many as messages show, or None where they are unknown.
 
     What is too much is short: it belongs to no turn. Where there are too few, some hold several that launch as much
     each, one right after the other.

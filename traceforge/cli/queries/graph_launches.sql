@@ -1,6 +1,6 @@
 -- Launches of CUDA and HIP graphs by rank: kernels and device time of each, and launches whose work is not in the trace.
 --
--- Which operation a kernel of a graph stems from cannot be told: its capture knew, its launch does not.
+-- Which operation a kernel of a graph stems from is unknown: its capture knew, its launch does not.
 WITH launched AS (
   SELECT e.source_id, e.event_id, e.name AS call, e.correlation, e.duration_ns
   FROM raw.event AS e

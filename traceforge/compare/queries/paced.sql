@@ -1,4 +1,4 @@
--- What live pacing brought in blocks with and without it, beside what a replay foretold.
+-- What live pacing brought in blocks with and without it, beside what a replay predicted.
 SELECT
   policy, is_dry_run, pairs, throughput_ratio, throughput_ratio_low, throughput_ratio_high,
   foretold_ratio, foretold_ratio_low, foretold_ratio_high, agrees

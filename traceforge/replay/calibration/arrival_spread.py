@@ -88,7 +88,7 @@ def _measured(sample: Collectives, control: Collectives) -> Measurement:
     if score.strength < thresholds.LEAST_F:
         return refused(
             score.count,
-            "Whether more work on a rank spreads arrivals further cannot be told: the two hardly move together.",
+            "Whether more work on a rank spreads arrivals further cannot be determined: the two hardly move together.",
             f_statistic=score.strength,
         )
     at_95, at_99 = score.interval(CONFIDENCE), score.interval(thresholds.SURE_CONFIDENCE)

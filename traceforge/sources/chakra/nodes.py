@@ -1,7 +1,7 @@
 """Nodes of a block as rows. In: fields and attributes of nodes. Out: frames of raw.chakra_node and raw.chakra_edge.
 
 Idea: a field of the schema is one column; the last one of a message counts, as protobuf has it. Proto3 does not write
-zeros, so a start or duration of zero cannot be told from none and is NULL.
+zeros, so a start or duration of zero looks like none and is NULL.
 Not handled: parents (the converter writes the caller as a control dependency; it stays one).
 """
 

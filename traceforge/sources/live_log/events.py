@@ -72,8 +72,8 @@ def events_of(table: Table, signs: Signs, opening: RecorderFacts, *, since_ns: i
 
     Args:
         table: rows kind, name, start, end, a, b, c.
-        since_ns: what a stretch of the training thread did before was told already.
-        calls: collectives told before, for their numbers.
+        since_ns: what a stretch of the training thread did before was reported already.
+        calls: collectives reported before, for their numbers.
     """
     step, phase, meeting = (table[1:, table[0] == kind] for kind in (LiveRow.STEP, LiveRow.PHASE, LiveRow.COLLECTIVE))
     pace = table[1:, table[0] == LiveRow.PACE]

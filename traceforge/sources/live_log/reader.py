@@ -2,7 +2,7 @@
 
 Idea: frames are gathered until a step ends; what lies before that is laid flat and handed over, so that memory does
 not grow with the file. Steps in which rows were lost are left out, for they would look like idle time. Times are
-monotonic ns plus the first reading of the epoch. Not handled: a wall clock that was set meanwhile; it is told only.
+monotonic ns plus the first reading of the epoch. Not handled: a wall clock that was set meanwhile; it is reported only.
 """
 
 import json

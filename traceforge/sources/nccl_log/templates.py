@@ -1,7 +1,7 @@
 """Messages that no rule reads, by template. In: messages. Out: raw.nccl_unparsed.
 
 Idea: numbers, addresses and hex become #, so that messages of one kind count together; memory is bounded because only
-so many templates are told apart. Not handled: words that vary (names of hosts or devices make templates of their own).
+so many templates are kept apart. Not handled: words that vary (names of hosts or devices make templates of their own).
 """
 
 import re

@@ -1,7 +1,7 @@
-"""What a launcher told the processes of a report. In: tables of an export. Out: rank, number of ranks, and the job.
+"""What a launcher passed to the processes of a report. In: tables of an export. Out: rank, world size, and the job.
 
 Idea: exports hold the environment and the command line of what `nsys profile` started, with whatever secrets stand in
-them; a few names are looked for, and nothing else is kept. A job is told from others by its scheduler's number, and
+them; a few names are looked for, and nothing else is kept. A job is identified by its scheduler's number, and
 by the port at which its processes meet, which all ranks share and no other job of the host has.
 Not handled: jobs that state neither.
 """
@@ -12,12 +12,12 @@ from traceforge.reading.table_file import TableFile
 
 _ENVIRONMENT = re.compile(r"(?:^|[\0;\n])(?P<name>[A-Z_]+)=\"?(?P<value>[\w.:\[\]-]{1,64})\"?(?=$|[\0;\n])")
 _NUMBER = re.compile(r"\d{1,9}")
-# In this order: what the framework is told itself before what its launcher says.
+# In this order: what the framework itself is given before what its launcher says.
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "PALS_RANKID")
 _SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
 _PORT, _MEETING = "MASTER_PORT", "TORCHELASTIC_RUN_ID"
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", _PORT, _MEETING)
-# What torchrun is told on its command line stands for what it tells its processes.
+# torchrun's command line stands for what it passes to its processes.
 _ARGUMENT = re.compile(r"--(?P<name>master[_-]port|rdzv[_-]id)(?:=(?P<value>[\w.:-]{1,64}))?$")
 
 

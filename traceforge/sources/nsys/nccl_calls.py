@@ -1,8 +1,8 @@
 """Which of NCCL's calls a kernel carries out. In: ranges, kernels and launches of a process. Out: raw.collective.
 
 Idea: a kernel is of the call within whose range it was launched. Within ncclGroupStart and ncclGroupEnd it is launched
-at the end, for all calls of the group; these are told where all are of one communicator. A communicator's number, which
-all of its ranks share, is the name of the group.
+at the end, for all calls of the group; these are known where all are of one communicator. A communicator's number,
+which all of its ranks share, is the name of the group.
 Not handled: groups of calls on several communicators (their kernels get no size), and several threads that share one.
 """
 
@@ -39,7 +39,7 @@ class NcclCalls:
 
     @property
     def are_read(self) -> bool:
-        """Whether some payload told something."""
+        """Whether some payload stated something."""
         return bool(self._payloads)
 
     def job_rank(self, processes: int) -> tuple[int | None, int | None]:
