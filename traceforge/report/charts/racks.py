@@ -33,4 +33,4 @@ def racks_spec(racks: Sequence[str], limits: Sequence[float]) -> Spec:
         )
     )
     height = max(40, len(racks) * row_height(len(racks)))
-    return finished(cells.properties(width="container", height=height))
+    return finished(cells, height=height)
