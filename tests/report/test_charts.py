@@ -16,6 +16,7 @@ from traceforge.report.charts.pareto import pareto_spec
 from traceforge.report.charts.parts import bars_spec, share_axis
 from traceforge.report.charts.phases import hidden_spec, phases_spec, phases_table
 from traceforge.report.charts.pipeline import pipeline_spec
+from traceforge.report.charts.racks import racks_spec
 from traceforge.report.charts.ring import ring_spec
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
 from traceforge.report.charts.strip import strip_domain, strip_spec
@@ -75,6 +76,7 @@ SPECS = {
     "phases": phases_spec(4),
     "hidden": hidden_spec(4),
     "strip": strip_spec(1.0, 2.0, {"above", "below", "change"}),
+    "racks": racks_spec(["a", "b"], [-1, 1]),
     "ring": ring_spec(2, 4),
     "bars": bars_spec("bars", share_axis("share"), ("cause", "share"), ["1 %"]),
     "bandwidth": bandwidth_spec(["all_reduce", "broadcast"], [1.0, 20.0]),
