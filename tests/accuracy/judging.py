@@ -9,6 +9,7 @@ if there is such a table.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,7 +49,8 @@ class Mark:
         false_findings: findings that count and name what is no fault.
         parts: findings that count and name only some of the ranks at fault.
         first: mode and subject of the first finding that counts.
-        sight_ns: for each that is asked, the smallest delay that the run says it would have found; None: not measured.
+        sight_ns: for each that is asked, the smallest delay that the run says it would have found; infinite where it
+            would have found none, None where it does not say.
         by_hand: the rank that each simple reading names.
     """
 
@@ -185,7 +187,8 @@ def _sight_ns(named: Named, sight: Findings) -> float | None:
     known = causes()
     of_modes = [one for one in sight if one["cause"] not in known or known[one["cause"]].mode in named.modes]
     told = [one["smallest_delay_ns_per_iteration"] for one in of_modes if one["subject_kind"] == named.kind]
-    return min((float(delay) for delay in told if delay is not None), default=None)
+    # A row without a delay says that none would have been found, however large.
+    return min((inf if delay is None else float(delay) for delay in told), default=None)
 
 
 def _said(finding: Mapping[str, Any]) -> str:

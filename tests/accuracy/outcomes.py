@@ -6,6 +6,7 @@ A silent answer to a fault is excused only where the run itself said that it wou
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 
 from tests.accuracy.grid import FAMILIES
 from tests.accuracy.judging import Mark
@@ -88,9 +89,15 @@ def _asked(mark: Mark) -> str:
     for one, sight_ns in zip(mark.asked, mark.sight_ns, strict=True):
         size = f"{one.share:.1%}, {one.delay_ns / 1e6:.2f} ms"
         if is_silent(mark):
-            size += f"; smallest seen {'not measured' if sight_ns is None else f'{sight_ns / 1e6:.2f} ms'}"
+            size += f"; smallest seen {_sight(sight_ns)}"
         told.append(f"{'/'.join(sorted(one.modes))} of {one.kind} {one.subject} ({size})")
     return "; ".join(told) or "nothing"
+
+
+def _sight(sight_ns: float | None) -> str:
+    if sight_ns is None:
+        return "not measured"
+    return "none of any size" if sight_ns == inf else f"{sight_ns / 1e6:.2f} ms"
 
 
 def share_of(truths: Sequence[bool]) -> float | None:

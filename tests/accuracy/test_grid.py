@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from tests.accuracy.__main__ import judged, kept_marks, main
 from tests.accuracy.case import Case
 from tests.accuracy.grid import DEVELOPMENT, FAMILIES, FRESH, grid
-from tests.accuracy.judging import Mark, judge_case
+from tests.accuracy.judging import Mark, _sight_ns, judge_case
+from tests.accuracy.naming import Named
 from tests.accuracy.outcomes import family_lines, is_below_sight, is_right, wrong_lines
+from tests.given import MS
 from traceforge.synth.fault import Injection
 from traceforge.synth.scenario import Scenario
 from traceforge.synth.trouble import troubles_of
@@ -86,6 +89,22 @@ def test_what_the_run_could_see_is_told_or_is_not_measured(truncated: Mark) -> N
     (sight_ns,) = truncated.sight_ns
 
     assert is_below_sight(truncated) == (None if sight_ns is None else truncated.asked[0].delay_ns < sight_ns)
+
+
+def test_a_run_that_would_have_found_no_delay_of_a_kind_says_so() -> None:
+    # given a run of two iterations, which sees a rank that stalls for 3 ms, and a pause of everyone at no size
+    sight = [
+        {"subject_kind": "rank", "cause": "host_stall", "smallest_delay_ns_per_iteration": 3 * MS},
+        {"subject_kind": "job", "cause": "host_stall", "smallest_delay_ns_per_iteration": None},
+    ]
+    modes = frozenset({"runtime_control_plane"})
+    rank, job, stage = (
+        Named(modes, kind, "", frozenset(), frozenset({0}), 9.0 * MS, 9.0 * MS, 9.0 * MS, 0.1)
+        for kind in ("rank", "job", "stage")
+    )
+
+    # then whatever everyone loses lies below its sight; of stages it says nothing
+    assert [_sight_ns(one, sight) for one in (rank, job, stage)] == [3.0 * MS, inf, None]
 
 
 def test_a_rank_whose_peers_are_slowed_while_they_wait_for_it_costs_what_it_costs() -> None:

@@ -5,6 +5,7 @@ avoided is named with its share. What was not measured is said to be so. Not han
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -153,35 +154,19 @@ class _Details:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._late: dict[int, LateLaunches | None] = {}
-        self._copies: dict[int, CopiesAlone] = {}
-        self._exposed: dict[int, ExposedTransfers] = {}
-        self._memory: dict[int, MemoryBoundWork] = {}
+        self._late = cache(partial(late_launches, store))
+        self._copies = cache(partial(CopiesAlone, store))
+        self._exposed = cache(partial(ExposedTransfers, store))
+        self._memory = cache(partial(MemoryBoundWork, store))
 
     def late(self, run_id: int, rank: int | None) -> LateLaunches | None:
         """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
-        if run_id not in self._late:
-            self._late[run_id] = late_launches(self._store, run_id)
-        found = self._late[run_id]
+        found = self._late(run_id)
         return found if found and rank in (None, found.rank) else None
-
-    def copies(self, run_id: int, rank: int | None) -> Copies | None:
-        """Of a rank, or of all."""
-        if run_id not in self._copies:
-            self._copies[run_id] = CopiesAlone(self._store, run_id)
-        return self._copies[run_id].of(rank)
-
-    def exposed(self, run_id: int, rank: int | None) -> Exposed | None:
-        """Of a rank, or of all."""
-        if run_id not in self._exposed:
-            self._exposed[run_id] = ExposedTransfers(self._store, run_id)
-        return self._exposed[run_id].of(rank)
 
     def memory(self, run_id: int, rank: int | None) -> MemoryWork | None:
         """Of a rank, or of all."""
-        if run_id not in self._memory:
-            self._memory[run_id] = MemoryBoundWork(self._store, run_id)
-        return self._memory[run_id].of(rank)
+        return self._memory(run_id).of(rank)
 
     def function(self, run_id: int, rank: int | None) -> StallingFunction | None:
         """Of a rank, or of the only one that was recorded."""
@@ -191,8 +176,10 @@ class _Details:
 
     def more(self, place: tuple[int, int | None], bound: str) -> Copies | Exposed | None:
         """What else is to be said of this bound."""
-        look = {"copy_bound": self.copies, "communication_bound": self.exposed}.get(bound)
-        return look(*place) if look else None
+        run_id, rank = place
+        if bound == "copy_bound":
+            return self._copies(run_id).of(rank)
+        return self._exposed(run_id).of(rank) if bound == "communication_bound" else None
 
 
 def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:

@@ -25,7 +25,6 @@ from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.routing import hot_experts
 from traceforge.attribute.findings.text import cost_note, next_step, summary
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
-from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS, calibration_rows
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 
@@ -82,7 +81,6 @@ class Costed:
     run: JudgedRun
     found: Sequence[FindingCandidate]
     costs: Sequence[FindingCost]
-    known: CouplingScenarios
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -102,7 +100,7 @@ def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
     costed = store.once(load_costed, run_id)
     if costed is None:
         return []
-    run, known = costed.run, costed.known
+    run, known = costed.run, costed.run.couplings
     is_matched = len(run.ranks) == 1 or store.value(_MATCHED_SHARE, [run_id]) >= thresholds.MATCHED_SHARE
     made = [
         CostedFinding(
@@ -120,10 +118,8 @@ def load_costed(store: Store, run_id: int) -> Costed | None:
     if searched is None:
         return None
     run, found = searched.run, searched.found
-    known = load_coupling_scenarios(store, run_id)
-    alone = working_alone(run.ledger.model, known.likely)
-    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one, alone) for one in found], known)
-    return Costed(run, found, costs, known)
+    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one) for one in found], run.couplings)
+    return Costed(run, found, costs)
 
 
 def precedence(row: Mapping[str, object]) -> tuple[bool, int]:
@@ -154,6 +150,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         return None
     hosts = dict(store.rows("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]))
     hot = hot_experts(store, run_id, ledger.model)
+    known = load_coupling_scenarios(store, run_id, ledger.model)
     return JudgedRun(
         run_id,
         ledger,
@@ -166,14 +163,10 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         store.query(_MESSAGES, [run_id]),
         _nics(store, run_id),
         hot.saved,
-        _may_transfers_grow(store, run_id),
+        known,
+        working_alone(ledger.model, known.likely),
         hot.transfer_ns,
     )
-
-
-def _may_transfers_grow(store: Store, run_id: int) -> bool:
-    found = calibration_rows(store, run_id).get(MECHANISMS["spread"])
-    return found is None or found.verdict not in (IDENTIFIABLE, ABSENT)
 
 
 def _nics(store: Store, run_id: int) -> dict[tuple[str, str], dict[int, list[int]]]:
@@ -248,5 +241,5 @@ def _rank_at(run: JudgedRun, found: FindingCandidate, moment: int) -> int | None
     places = list(found.subject.places)
     if not kinds or not places:
         return None
-    own = own_work_ns(run.ledger)[run.places[moment]][np.ix_(places, kinds)].sum(axis=1)
+    own = own_work_ns(run.ledger.model)[run.places[moment]][np.ix_(places, kinds)].sum(axis=1)
     return run.ranks[places[int(own.argmax())]]

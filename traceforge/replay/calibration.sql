@@ -19,7 +19,8 @@ CREATE OR REPLACE TABLE replay.calibration (
   coefficient DOUBLE,
   -- Lower end of its 95 % interval; NULL where it cannot be measured.
   low DOUBLE,
-  -- Upper end of its 95 % interval; NULL where it cannot be measured.
+  -- Upper end of its 95 % interval; NULL where it cannot be measured. Of arrival_spread what the run does not rule out,
+  -- also where it was measured in vain: at most 2.
   high DOUBLE,
   -- Collectives, kernels, host operations or iterations x ranks it was measured on.
   n BIGINT NOT NULL,

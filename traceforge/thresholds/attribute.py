@@ -108,6 +108,13 @@ ONE_OFF_COMPUTE_SHARE: Annotated[
 ONE_OFF_OTHERS: Annotated[
     int, Meaning("iterations", "Fewer others do not show what is usual beside a single loss.", "confidence")
 ] = 5
+FEWEST_OTHERS: Annotated[
+    int, Meaning("iterations", "With fewer others a pause of everyone has nothing to be held against.", "confidence")
+] = 2
+CLOSE_SHARE: Annotated[
+    float,
+    Meaning("share of a pause", "Ranks, and very few other iterations, that differ by less are alike.", "confidence"),
+] = 0.1
 CONTENTION_P_VALUE: Annotated[
     float,
     Meaning(
@@ -146,6 +153,10 @@ ROTATING_SMALLER: Annotated[
     float,
     Meaning("share of iterations", "With more that lose half to all of that, it is noise's tail.", "pattern rotating"),
 ] = 1 / 3
+ROTATING_OTHERS: Annotated[
+    float,
+    Meaning("share of what strikes", "Where the other ranks are above their reference by less, it is noise.", "delay"),
+] = 0.125
 
 # Which finding comes first, and whose it is.
 COMPANION_FACTOR: Annotated[
@@ -244,6 +255,12 @@ FEW_PEERS: Annotated[
 PLAUSIBLE_GROWTH: Annotated[
     float, Meaning("share of the mean wait", "No public trace shows transfers that surely grow by more.", "cost_note")
 ] = 0.25
+LONGEST_STRETCH: Annotated[
+    float,
+    Meaning(
+        "standard deviations", "What waits show by varying is not known to hold so far below them.", "delay_low_ns"
+    ),
+] = 10.0
 LOPSIDED: Annotated[
     float, Meaning("ratio", "How much farther one end of a coupling's interval may lie.", "delay_low_ns")
 ] = 3.0

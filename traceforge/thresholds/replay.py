@@ -35,6 +35,17 @@ LARGEST_COUPLING: Annotated[
     ),
 ] = 2.0
 
+NOTICEABLE_WAITS: Annotated[
+    float, Meaning("share of all waits", "Where there are fewer, they bound no growth.", "replay.calibration.high")
+] = 0.1
+
+CLEAN_PART: Annotated[
+    float,
+    Meaning(
+        "of another transfer of its size", "A transfer that nobody waits for takes as much.", "replay.calibration.high"
+    ),
+] = 0.7
+
 MOST_OVERSHOOT: Annotated[
     float, Meaning("share of steps", "Above it the replay promises too much.", "replay.outcome.verdict")
 ] = 0.15

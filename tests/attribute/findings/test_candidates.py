@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from tests.attribute.findings.runs import judged_run
 from tests.replay.models import lockstep_model, lockstep_plan, model_of
@@ -12,6 +13,7 @@ from traceforge.attribute.findings.candidates import _with_followers, blamed_tim
 from traceforge.attribute.findings.counterfactual import working_alone
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
+from traceforge.attribute.findings.lost_time import lost_time
 from traceforge.attribute.findings.subjects import Subject
 from traceforge.attribute.ledger.ledger_input import LedgerInput, by_cause
 from traceforge.replay.coupling import Couplings
@@ -75,5 +77,9 @@ def test_a_slow_rank_is_held_against_what_others_take_while_nobody_slows_them() 
     # then it is 40 slower as recorded, and 60 slower than who would work alone for 10 and 20
     assert blamed_time(run, slow).rank_seconds_ns()[0] == 40
     alone = working_alone(model, Couplings(waiting=1.0))
-    assert blamed_time(run, slow, alone).rank_seconds_ns()[0] == 60
+    assert blamed_time(replace(run, alone=alone), slow).rank_seconds_ns()[0] == 60
     assert working_alone(model, Couplings(spread=0.5)) is model
+
+    # then by their own work the others are not slow alike, as they seem as recorded
+    delays = pl.DataFrame({"iteration": [0], "owner": [0], "cause": ["slow_compute"], "delay_ns": [40]})
+    assert lost_time(replace(run, alone=alone), delays).own_ns[0, :, 0].tolist() == [60.0, 0.0, 0.0]

@@ -73,6 +73,21 @@ def test_what_ranks_lose_now_and_then_in_turns_is_held_against_what_they_take_el
     assert gain_without(model, source) == pytest.approx(150 / 110 - 1)
 
 
+def test_of_ranks_that_are_struck_in_turns_the_noise_of_the_others_stays() -> None:
+    # given 40 more on one rank after the other, and noise of 2 more or less on the other three
+    noise = [[-2, 0, 2], [2, -2, 0], [0, 2, -2], [2, 0, -2]]
+    work = [[100 + one for one in noise[i % 4]] for i in range(12)]
+    for i, of_iteration in enumerate(work):
+        of_iteration.insert(i % 4, 140)
+    model = by_cause(lockstep_model([[one] for one in work], transfer_ns=10))
+
+    blamed = blamed_work(model, "slow_compute", range(4), in_turns=True)
+
+    # then only the struck rank is blamed, by what it takes above the usual 100: the others' 102 stay
+    assert sorted(blamed.before_arrival_ns[0].sum(axis=0).tolist()) == [0, 0, 0, 40]
+    assert Counterfactual(model).without_ns([blamed]).tolist() == [112.0] * 12
+
+
 def test_in_steps_that_vary_alike_a_rank_is_held_against_its_peers_of_the_same_step() -> None:
     # given steps of 80, 100 and 120 in turns for all of four ranks, of which the last takes a tenth longer
     steps = [80, 100, 120] * 4

@@ -2,16 +2,25 @@
 
 import pytest
 
-from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, coupling_scenarios
-from traceforge.attribute.findings.finding_cost import CostEstimate, widened
+from tests.replay.models import lockstep_model
+from traceforge.attribute.findings.coupling_scenarios import (
+    CouplingScenarios,
+    coupling_scenarios,
+    stretch_of,
+)
+from traceforge.attribute.findings.finding_cost import CostEstimate, reaching, widened
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.evidence import CalibrationRow as Found
 
 
-def known_from(**rows: tuple[str, float | None, float | None, float | None]) -> CouplingScenarios:
+def known_from(stretch: float = 1.0, **rows: tuple[str, float | None, float | None, float | None]) -> CouplingScenarios:
     """Couplings from rows of replay.calibration: verdict, coefficient, low, high."""
     return coupling_scenarios(
-        {name: Found(0, name, value, low, high, 100, verdict, "") for name, (verdict, value, low, high) in rows.items()}
+        {
+            name: Found(0, name, value, low, high, 100, verdict, "")
+            for name, (verdict, value, low, high) in rows.items()
+        },
+        lambda: stretch,
     )
 
 
@@ -26,19 +35,36 @@ def test_what_the_run_shows_is_taken_with_its_interval() -> None:
 
 
 def test_nothing_known_is_taken_for_no_coupling() -> None:
-    assert known_from() == CouplingScenarios(NO_COUPLING, (), "")
-    assert known_from(arrival_spread=("not_identifiable", None, None, None)) == CouplingScenarios(NO_COUPLING, (), "")
+    nothing = CouplingScenarios(may_transfers_grow=True)
+    assert known_from() == nothing
+    assert known_from(arrival_spread=("not_identifiable", None, None, None)) == nothing
 
 
-def test_what_the_run_cannot_exclude_is_open_and_not_likely() -> None:
+def test_what_the_run_cannot_exclude_is_possible_and_not_likely() -> None:
     # given an estimate whose interval holds both no growth and one of 0.7, and nothing else that is slowed
     known = known_from(arrival_spread=("not_identifiable", 0.3, -0.2, 0.7), waiting_overlap=("absent", 0.0, 0.0, 0.0))
-    assert known == CouplingScenarios(NO_COUPLING, (), "", open_growth=0.7)
-    assert known.grown == (Couplings(spread=0.25), Couplings(spread=0.7))
+    assert known.likely == NO_COUPLING
+    assert known.possible == (Couplings(spread=0.25), Couplings(spread=0.7))
 
-    # then what is measured, or ruled out, leaves nothing open
-    assert known_from(arrival_spread=("absent", 0.01, -0.01, 0.03)).open_growth == 0
-    assert known_from(arrival_spread=("identifiable", 0.5, 0.3, 0.7)).open_growth == 0
+    # then an estimate that was refused excludes as little as its interval does
+    assert known_from(arrival_spread=("not_identifiable", None, None, 0.7)).possible == known.possible
+
+    # then what is ruled out, or measured on waits that vary, leaves nothing open
+    assert known_from(arrival_spread=("absent", 0.01, -0.01, 0.03)).possible == ()
+    assert known_from(arrival_spread=("identifiable", 0.5, 0.3, 0.7)).possible == ()
+
+
+def test_a_growth_that_hardly_varying_waits_show_may_be_none() -> None:
+    # given waits of 90 and 110 (the mean of two ranks is half of it) in turns: ten times their deviation of 5
+    model = lockstep_model([[[90 + 20 * (i % 2), 0]] for i in range(8)], transfer_ns=500)
+    assert stretch_of(model) == pytest.approx(10.0)
+    measured = ("identifiable", 0.4, 0.2, 0.6)
+
+    # then beyond that nothing shows that the growth goes on as far as no wait at all
+    known = known_from(10.1, arrival_spread=measured)
+    assert (known.likely.spread, known.possible, known.is_stretched) == (0.4, (NO_COUPLING,), True)
+    known = known_from(9.9, arrival_spread=measured)
+    assert (known.likely.spread, known.possible, known.is_stretched) == (0.4, (), False)
 
 
 def test_where_kernels_are_slowed_transfers_may_be_too() -> None:
@@ -47,9 +73,9 @@ def test_where_kernels_are_slowed_transfers_may_be_too() -> None:
         arrival_spread=("not_identifiable", None, None, None), transfer_overlap=("identifiable", 0.1, 0.1, 0.1)
     )
 
-    # then the middle of what is plausible is taken, and all of it is in the interval
+    # then the middle of what is plausible is taken, and all of it is possible
     assert known.likely == Couplings(spread=0.125, transferring=0.1)
-    assert known.ends == ((Couplings(spread=0.0, transferring=0.1), Couplings(spread=0.25, transferring=0.1)),)
+    assert known.possible == (Couplings(spread=0.0, transferring=0.1), Couplings(spread=0.25, transferring=0.1))
     assert "counts on 12 % of the mean wait, and its interval on 0.0 % to 25 %." in known.assumption
 
 
@@ -59,7 +85,7 @@ def test_what_the_run_rules_out_is_not_plausible() -> None:
         arrival_spread=("not_identifiable", 0.3, 0.15, 0.5), waiting_overlap=("identifiable", 0.1, 0.1, 0.1)
     )
 
-    assert (known.likely.spread, known.ends[0][0].spread, known.ends[0][1].spread) == (0.2, 0.15, 0.25)
+    assert (known.likely.spread, *(one.spread for one in known.possible)) == (0.2, 0.15, 0.25)
 
 
 def test_one_open_end_of_an_interval_does_not_count() -> None:
@@ -77,3 +103,9 @@ def test_ends_of_couplings_widen_an_interval_in_quadrature() -> None:
 
 def test_where_no_interval_is_told_none_is_widened() -> None:
     assert widened(CostEstimate(100.0, None, None), [[96.0, 104.0]]) == CostEstimate(100.0, None, None)
+
+
+def test_what_is_merely_possible_widens_an_interval_by_all_of_it() -> None:
+    # given 100 within 3 either way, which may as well be 4 less, or 20 more
+    assert reaching(CostEstimate(100.0, 97.0, 103.0), -4.0, 20.0) == CostEstimate(100.0, 93.0, 123.0)
+    assert reaching(CostEstimate(100.0, None, None), -4.0, 20.0) == CostEstimate(100.0, None, None)

@@ -116,6 +116,32 @@ def test_a_pause_of_everyone_shows_among_steps_that_vary() -> None:
     assert (effect.affected.tolist(), effect.confidence) == ([12, 13, 14, 15, 16], "high")
 
 
+@pytest.mark.parametrize(
+    ("paused", "lengths", "confidence"),
+    [
+        ((200, 205, 203, 200), (100, 102), "medium"),
+        ((200, 100, 203, 200), (100, 102), "low"),
+        ((200, 205, 203, 200), (100, 130), "low"),
+        ((200, 205, 203, 200), (100,), "low"),
+    ],
+    ids=["alike, beside two that agree", "one rank pauses less", "the others differ", "one other iteration"],
+)
+def test_a_pause_of_everyone_counts_beside_two_iterations_that_agree(
+    paused: tuple[int, ...], lengths: tuple[int, ...], confidence: str
+) -> None:
+    # given a pause of each of four ranks in the last of two or three iterations
+    own = np.array([*((length - 101,) * 4 for length in lengths), paused], dtype=np.float64)
+    cost, durations = np.maximum(0.0, own.min(axis=1)), np.array([*lengths, 101 + max(paused)], dtype=np.float64)
+
+    def judged_as(limits: GradeLimits) -> str:
+        effect = effect_on_job(cost, durations, 0, limits, own)
+        return "low" if effect is None else with_one_off(effect, cost, durations, limits, own).confidence
+
+    # then it is told where it is a pause by name; a step may compute longer by its nature
+    assert judged_as(GradeLimits(any_size=True)) == confidence
+    assert judged_as(GradeLimits()) == "low"
+
+
 def test_what_happens_once_is_never_certain() -> None:
     # given rank 1 that loses a whole iteration's time, once in 30
     delays = np.zeros((30, 4))
@@ -336,6 +362,16 @@ def test_two_stalls_of_one_rank_prove_nothing() -> None:
     delays[[2, 7], 2] = 33
 
     assert not is_believed(judged(delays))
+
+
+def test_two_long_kernels_of_one_rank_beside_a_third_delay_of_the_job_prove_nothing() -> None:
+    # given rank 2 that loses 60 twice in 40 iterations, and rank 1 that loses 15 once: the job lost time three times
+    delays = np.zeros((40, 4))
+    delays[[5, 20], 2], delays[30, 1] = 60, 15
+
+    assert not is_believed(judged(delays))
+    # but a pause has a name
+    assert subjects(found_in(judged_run(40, 4), lost({"input_stall": delays})))[0][:3] == ("rank", "2", "input_stall")
 
 
 def test_three_stragglers_are_believed_though_each_has_a_third() -> None:

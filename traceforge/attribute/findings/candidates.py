@@ -14,7 +14,6 @@ from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime,
 from traceforge.attribute.findings.routing import saved_of
 from traceforge.attribute.findings.search import search
 from traceforge.attribute.findings.slow_transfer_search import search_transfers, unexplained_transfers
-from traceforge.replay.model import StepModel
 from traceforge.thresholds import attribute as thresholds
 
 _COMPUTING = cause_of_work("compute", None)
@@ -41,7 +40,7 @@ def candidates(run: JudgedRun, delays: pl.DataFrame) -> Searched:
     lost = lost_time(run, delays)
     found = _without_companions([*_without_parts(list(search(run, lost))), *search_transfers(run, delays)])
     found = [_with_followers(one, found) for one in found]
-    if run.may_transfers_grow:
+    if run.couplings.may_transfers_grow:
         found = with_coinciding(found, len(run.iterations))
     claimed = [name for name, cause in causes().items() if cause.claims_transfer is not None]
     transfers = by_owner(run, delays.filter(pl.col("cause").is_in(claimed)), run.ledger.communicators)
@@ -100,20 +99,17 @@ def _with_followers(one: FindingCandidate, found: Sequence[FindingCandidate]) ->
     return replace(one, followers=tuple(followers))
 
 
-def blamed_time(run: JudgedRun, found: FindingCandidate, alone: StepModel | None = None) -> BlamedTime:
+def blamed_time(run: JudgedRun, found: FindingCandidate) -> BlamedTime:
     """What a replay without the finding leaves out.
 
-    Args:
-        alone: the run's model with what work takes if no collective slows it, where that is known: ranks that wait for
-            a slow one are slowed, so that it seems less slow than it is.
+    Ranks that wait for a slow one are slowed; beside what they take alone it is slower than it seems.
     """
     model, claim = run.ledger.model, found.cause.claims_transfer
     affected = [run.places[i] for i in found.effect.affected]
     if claim is None:
         only = affected if found.subject.kind == "job" and not found.is_in_turns else None
-        blamed = blamed_work(
-            alone or model, found.removed, found.subject.places, in_turns=found.is_in_turns, iterations=only
-        )
+        alone, places = run.alone or model, found.subject.places
+        blamed = blamed_work(alone, found.removed, places, in_turns=found.is_in_turns, iterations=only)
         is_routed = set(found.parts) == {_COMPUTING} and not found.is_in_turns and only is None
         ranks = [run.ranks[place] for place in blamed.rank_places]
         if not (is_routed and run.even_routing):

@@ -88,7 +88,8 @@ def blamed_work(
 
     Args:
         model: with work by cause (see `ledger_input.by_cause`).
-        in_turns: whether the ranks lose it in turns; then work that is only divided unevenly is held against its mean.
+        in_turns: whether the ranks lose it in turns; then only those that are struck are blamed, and work that is only
+            divided unevenly is held against its mean.
         iterations: places of the iterations in which they are blamed; all by default.
     """
     chosen = [causes] if isinstance(causes, str) else causes
@@ -102,7 +103,7 @@ def blamed_work(
         _differences(model, i, of_length[calls], paces[i], kinds, ranks) for i, calls in enumerate(model.calls)
     ]
     beyond = np.stack([one.sum(axis=(0, 2)) + other.sum(axis=(0, 2)) for one, other in differences])
-    beyond = np.maximum(0, beyond - (_mean_if_even(beyond) if in_turns else 0.0))
+    beyond = np.maximum(0, _of_turns(beyond) if in_turns else beyond)
     for i in range(len(differences)) if iterations is None else iterations:
         arrival, wait = differences[i]
         above = np.maximum(0, arrival).sum(axis=(0, 2)) + np.maximum(0, wait).sum(axis=(0, 2))
@@ -129,6 +130,21 @@ def _of_ranks(work_ns: Amounts, ranks: list[int] | slice) -> Amounts:
     """Reference work with an axis of ranks, shape (places, ranks or 1, K)."""
     result: Amounts = work_ns[:, ranks] if work_ns.ndim > 2 else work_ns[:, None]
     return result
+
+
+def _of_turns(beyond_ns: NDArray[np.int64]) -> Amounts:
+    """Of work above the reference what ranks lose in turns, shape (I, ranks).
+
+    Work that is only divided unevenly is held against its mean. Where some ranks are struck and the others hardly take
+    more than the reference, that of the others is noise, which would stay.
+    """
+    if mean := _mean_if_even(beyond_ns):
+        return np.asarray(beyond_ns - mean)
+    struck_ns = float(np.median(beyond_ns.max(axis=1)))
+    is_struck = beyond_ns >= struck_ns / 2
+    others = np.quantile(beyond_ns[~is_struck], 1 - thresholds.RESIDUAL_TAIL) if not is_struck.all() else struck_ns
+    is_clear = others <= thresholds.ROTATING_OTHERS * struck_ns
+    return np.where(is_struck | (not is_clear), beyond_ns, 0).astype(np.float64)
 
 
 def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:

@@ -1,17 +1,22 @@
-"""Couplings that findings are costed with. In: replay.calibration. Out: the likely ones, their ends, what is assumed.
+"""Couplings that findings are costed with. In: replay.calibration, a model. Out: the likely ones, and what is open.
 
 A coupling that the run shows is taken at its value, and its 95 % interval goes into those of the costs. Where a run
 does not show whether transfers grow with the spread of arrivals, but shows that collectives slow kernels down, waiting
-is known to cost something: then the middle of what is plausible is taken, and the interval spans all of it. Where
-nothing else is slowed either, or not known to be, transfers are taken not to grow; but what of it the run's own
-estimate does not exclude is in the intervals of the costs.
+is known to cost something: then the middle of what is plausible is taken, and the interval holds all of it. Where
+nothing else is slowed either, or not known to be, transfers are taken not to grow; but what of it the run does not
+exclude is in the intervals of the costs. An estimate from waits that hardly vary says little of what no wait at all
+would save: it may then be nothing. Not handled: runs too short to be asked, whose intervals leave this out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from traceforge.replay.coupling import NO_COUPLING, Couplings
+from traceforge.replay.engine import record
 from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS, CalibrationRow, calibration_rows
+from traceforge.replay.model import StepModel
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.thresholds.replay import LARGEST_COUPLING
@@ -32,23 +37,21 @@ class CouplingScenarios:
     Attributes:
         likely: what findings are costed with.
         ends: for each that has an interval, `likely` with that one at its lower end, and at its upper end.
+        possible: couplings that are as likely as any between them and `likely`; costs may be what they are with each.
         assumption: what is taken for granted without being measured, a sentence; empty where nothing is.
-        open_growth: as much of the mean wait may transfers grow by beyond that, as the run cannot exclude it.
+        is_stretched: whether transfers that grow were measured, on waits that vary far less than they last.
+        may_transfers_grow: whether it is not known if they do.
     """
 
     likely: Couplings = NO_COUPLING
     ends: tuple[tuple[Couplings, Couplings], ...] = ()
+    possible: tuple[Couplings, ...] = ()
     assumption: str = ""
-    open_growth: float = 0.0
+    is_stretched: bool = False
+    may_transfers_grow: bool = False
 
-    @property
-    def grown(self) -> tuple[Couplings, ...]:
-        """The likely couplings with transfers that grow by what is plausible, and by all that cannot be excluded.
 
-        What a delay costs need not rise with the coupling: transfers are at least nothing long.
-        """
-        growths = sorted({min(self.open_growth, thresholds.PLAUSIBLE_GROWTH), self.open_growth} - {0.0})
-        return tuple(replace(self.likely, spread=self.likely.spread + growth) for growth in growths)
+NOTHING_KNOWN = CouplingScenarios()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +61,45 @@ class _Range:
     high: float = 0.0
 
 
-def load_coupling_scenarios(store: Store, run_id: int) -> CouplingScenarios:
+def load_coupling_scenarios(store: Store, run_id: int, model: StepModel) -> CouplingScenarios:
     """Couplings of a run, from what calibration measured."""
-    return coupling_scenarios(calibration_rows(store, run_id))
+    return coupling_scenarios(calibration_rows(store, run_id), lambda: stretch_of(model))
 
 
-def coupling_scenarios(estimates: Mapping[str, CalibrationRow]) -> CouplingScenarios:
-    """Couplings from estimates by mechanism."""
+def coupling_scenarios(
+    estimates: Mapping[str, CalibrationRow], stretch: Callable[[], float] = float
+) -> CouplingScenarios:
+    """Couplings from estimates by mechanism.
+
+    Args:
+        stretch: by how much the run's waits exceed what they vary by; asked only where it matters.
+    """
     ranges = {field: _measured(estimates.get(MECHANISMS[field])) for field in ("spread", *_OVERLAPS)}
-    assumption, open_growth, spread = "", 0.0, estimates.get(MECHANISMS["spread"])
+    assumption, is_stretched, spread = "", False, estimates.get(MECHANISMS["spread"])
     is_known = spread is not None and spread.verdict in (IDENTIFIABLE, ABSENT)
-    if not is_known and any(ranges[field].low > 0 for field in _OVERLAPS):
-        ranges["spread"] = own = _plausible(spread)
+    growths: set[float] = set()
+    if is_known:
+        is_stretched = ranges["spread"].likely > 0 and stretch() > thresholds.LONGEST_STRETCH
+        growths = {0.0} if is_stretched else set()
+    elif any(ranges[field].low > 0 for field in _OVERLAPS):
+        own = _plausible(spread)
+        ranges["spread"], growths = _Range(own.likely, own.likely, own.likely), {own.low, own.high}
         assumption = _ASSUMPTION.format(
             likely=format_share(own.likely), low=format_share(own.low), high=format_share(own.high)
         )
-    elif not is_known and spread is not None and spread.high is not None:
-        open_growth = min(max(spread.high, 0.0), LARGEST_COUPLING)
+    elif spread is not None and spread.high is not None and spread.high > 0:
+        most = min(spread.high, LARGEST_COUPLING)
+        growths = {min(most, thresholds.PLAUSIBLE_GROWTH), most}
     likely = Couplings(**{field: own.likely for field, own in ranges.items()})
-    return CouplingScenarios(likely, tuple(_ends(likely, ranges)), assumption, open_growth)
+    possible = tuple(replace(likely, spread=growth) for growth in sorted(growths - {likely.spread}))
+    return CouplingScenarios(likely, tuple(_ends(likely, ranges)), possible, assumption, is_stretched, not is_known)
+
+
+def stretch_of(model: StepModel) -> float:
+    """The usual wait over its standard deviation between iterations, which is all that an estimate rests on."""
+    waits = record(model).spread_ns
+    usual, spread = (float(np.sqrt((own**2).sum())) for own in (waits.mean(axis=0), waits.std(axis=0)))
+    return usual / max(spread, 1.0)
 
 
 def _ends(likely: Couplings, ranges: Mapping[str, _Range]) -> Iterator[tuple[Couplings, Couplings]]:

@@ -226,8 +226,24 @@ def with_one_off(
     typical = float(np.median(durations_ns))
     is_large = effect.affected_delay_ns >= thresholds.ONE_OFF_SHARE * typical
     least_ns = reach_ns(2 * thresholds.JOB_SPREADS, _spread_of_steps(own_ns, typical), typical)
-    is_sure = effect.share >= limits.medium_share and stands_alone(delays_ns, effect.affected, least_ns)
+    is_alone = stands_alone(delays_ns, effect.affected, least_ns) or (
+        own_ns is not None and limits.any_size and _is_one_pause(own_ns, durations_ns, effect)
+    )
+    is_sure = effect.share >= limits.medium_share and is_alone
     return replace(effect, confidence="medium") if few and is_large and is_sure else effect
+
+
+def _is_one_pause(own_ns: Delays, durations_ns: Delays, effect: Effect) -> bool:
+    """Whether of very few iterations one has a pause that is everyone's: as long for each rank, and the others alike.
+
+    Two others at least must agree, far closer than the pause lasts: of two that differ none is the usual one.
+    """
+    (struck, *more), others = effect.affected.tolist(), np.delete(durations_ns, effect.affected)
+    if more or len(others) < thresholds.FEWEST_OTHERS or own_ns.shape[1] < 2:
+        return False
+    paused = own_ns[struck]
+    differ = max(float(np.ptp(paused)), float(np.ptp(others)), float(np.abs(np.delete(own_ns, struck, axis=0)).max()))
+    return bool(differ <= thresholds.CLOSE_SHARE * paused.min())
 
 
 def _in_iterations(delays_ns: Delays, counted: NDArray[np.int64], share: float, confidence: str) -> Effect:

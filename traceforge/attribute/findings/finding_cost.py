@@ -1,8 +1,9 @@
 """What findings cost, together and alone. In: candidates and what each blames. Out: costs with intervals.
 
 A finding that counts is costed by replays (see `counterfactual`); what stands out but does not count, and findings that
-are too many to separate by replaying their sets, keep the ledger's share. Where a coupling is known only within an
-interval, costs are replayed at both of its ends too, and their difference widens the cost's own interval.
+are too many to separate by replaying their sets, keep the ledger's share. Where a coupling is measured within an
+interval, costs are replayed at both of its ends too, and their difference widens the cost's own interval, in
+quadrature. Where nothing tells which of several couplings holds, the interval reaches from the least to the most.
 """
 
 from collections.abc import Mapping, Sequence
@@ -112,8 +113,10 @@ def finding_costs(
     at_ends = [
         [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in scenarios.ends if found
     ]
-    grown = [_costs(replays.coupled_by(one), sources, players, places) for one in scenarios.grown if players]
-    at_ends.append([likely, *grown])
+    open_to = [
+        likely,
+        *(_costs(replays.coupled_by(one), sources, players, places) for one in scenarios.possible if players),
+    ]
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     left = _left(replays, found, sources, likely, places)
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
@@ -126,7 +129,8 @@ def finding_costs(
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
             estimate = widened(_estimate(likely[n, kind], effect, known, rng), ends)
             estimate = _corrected(estimate, left[n], len(effect.affected) / len(places))
-            estimates[kind] = _reaching(estimate, one.beside_ns)
+            moved = [float((costs[n, kind] - likely[n, kind]).mean()) for costs in open_to]
+            estimates[kind] = reaching(estimate, min(moved), max(moved) + one.beside_ns)
         delay, hit = estimates.get("delay", _of_ledger(effect)), effect.affected_delay_ns
         if (n, "delay") in likely:
             hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
@@ -145,7 +149,7 @@ def finding_costs(
                 left_ns=left[n].mean_ns,
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
                 together_ns=together,
-                open_ns=max(float((one[n, "saved"] - likely[n, "saved"]).mean()) for one in [likely, *grown]),
+                open_ns=max(float((costs[n, "saved"] - likely[n, "saved"]).mean()) for costs in open_to),
             )
         )
     return result
@@ -190,9 +194,11 @@ def _corrected(estimate: CostEstimate, left: ReplayResidual, part: float) -> Cos
     return widened(there, [[mean + part * left.low_ns, mean + part * left.high_ns]])
 
 
-def _reaching(estimate: CostEstimate, beside_ns: float) -> CostEstimate:
-    """An estimate that may be larger by what may follow from the same delay."""
-    return estimate if estimate.high_ns is None else replace(estimate, high_ns=estimate.high_ns + beside_ns)
+def reaching(estimate: CostEstimate, below_ns: float, above_ns: float) -> CostEstimate:
+    """An estimate that may as well be less or more, by amounts of which no chance is known."""
+    if estimate.low_ns is None or estimate.high_ns is None:
+        return estimate
+    return CostEstimate(estimate.mean_ns, estimate.low_ns + below_ns, estimate.high_ns + above_ns)
 
 
 def _costs(

@@ -13,7 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import causes
+from traceforge.attribute.findings.coupling_scenarios import NOTHING_KNOWN, CouplingScenarios
 from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
 
 Delays = NDArray[np.float64]
@@ -27,7 +29,8 @@ class JudgedRun:
         messages: iteration, low and high rank of both ends, size_bytes, transfer_ns; None where none was recorded.
         even_routing: by rank with a hot expert, the share of its extra work that even routing would save.
         uneven_ns: what all-to-alls take longer because of them, shape (I, P, R); None where that is not known.
-        may_transfers_grow: whether it is not known if transfers grow with the spread of arrivals.
+        couplings: what it shows, or leaves open, of what waiting slows down.
+        alone: its model with what work takes if no collective slows it; None where that is as recorded.
         nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
     """
 
@@ -42,7 +45,8 @@ class JudgedRun:
     messages: pl.DataFrame | None = None
     nics: Mapping[tuple[str, str], Mapping[int, Sequence[int]]] = field(default_factory=dict)
     even_routing: Mapping[int, float] = field(default_factory=dict)
-    may_transfers_grow: bool = False
+    couplings: CouplingScenarios = NOTHING_KNOWN
+    alone: StepModel | None = None
     uneven_ns: NDArray[np.int64] | None = None
 
     @property
@@ -105,7 +109,8 @@ def lost_time(run: JudgedRun, delays: pl.DataFrame) -> LostTime:
     names = tuple(n for n, cause in causes().items() if cause.claims_transfer is None and n in present)
     cost = [by_owner(run, delays.filter(pl.col("cause") == name), run.ranks) for name in names]
     shape = (len(run.iterations), len(run.ranks), 0)
-    own = own_work_ns(run.ledger)[run.places]
+    # Ranks that wait for a slow one are slowed: as recorded, all would seem slow alike.
+    own = own_work_ns(run.alone or run.ledger.model)[run.places]
     kinds = [name for name, _ in run.ledger.model.kinds]
     columns = [own[..., kinds.index(name)] if name in kinds else np.zeros(shape[:2]) for name in names]
     if not names:
@@ -113,9 +118,8 @@ def lost_time(run: JudgedRun, delays: pl.DataFrame) -> LostTime:
     return LostTime(names, np.stack(cost, axis=2), np.stack(columns, axis=2))
 
 
-def own_work_ns(run: LedgerInput) -> Delays:
+def own_work_ns(model: StepModel) -> Delays:
     """Each rank's own work above the reference by cause, ns, shape (I, R, K)."""
-    model = run.model
     result: Delays = model.before_arrival_ns.sum(axis=1).astype(np.float64)
     for calls, reference in references(model).items():
         alike = model.calls == calls

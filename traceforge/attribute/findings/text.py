@@ -47,7 +47,8 @@ def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.
             "slow by itself then, it does not. A longer recording tells which."
         )
     if cost.coupled_ns is not None and cost.coupled_ns > 0:
-        notes.append(f"{format_ns(cost.coupled_ns)} of it because transfers take longer while ranks wait.")
+        doubt = ", or none of it: waits vary too little here to show it surely" if known.is_stretched else ""
+        notes.append(f"{format_ns(cost.coupled_ns)} of it because transfers take longer while ranks wait{doubt}.")
     if cost.open_ns > thresholds.RESIDUAL_SHARE * cost.delay.mean_ns:
         notes.append(
             f"Up to {format_ns(cost.open_ns)} more if transfers grow while ranks wait, which this run cannot exclude."

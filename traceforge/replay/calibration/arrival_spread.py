@@ -10,7 +10,7 @@ score that outliers cannot rule (Huber), judged over blocks of iterations (`meas
 Not handled: a kappa that differs between communicators; they are pooled, each with the weight of its precision.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,17 +86,22 @@ def spread_coupling(collectives: Collectives) -> Measurement:
 def _measured(sample: Collectives, control: Collectives) -> Measurement:
     score = _Score(sample)
     if score.strength < thresholds.LEAST_F:
-        return refused(
-            score.count,
-            "Whether more work on a rank spreads arrivals further cannot be determined: the two hardly move together.",
-            f_statistic=score.strength,
+        reason = (
+            "Whether more work on a rank spreads arrivals further cannot be determined: the two hardly move together."
         )
+        return _bounded(score, np.inf, reason)
     at_95, at_99 = score.interval(CONFIDENCE), score.interval(thresholds.SURE_CONFIDENCE)
     reason = _doubt(score, at_95, control)
     if reason:
-        return refused(score.count, reason, f_statistic=score.strength)
+        return _bounded(score, at_95[1], reason)
     caveat = "" if _is_testable(score, control) else _UNTESTED
     return Measurement(score.kappa, *at_95, *at_99, score.count, score.strength, caveat=caveat)
+
+
+def _bounded(score: "_Score", high: float, reason: str) -> Measurement:
+    """No number, but what of a growth the data do not rule out."""
+    refusal = refused(score.count, reason, f_statistic=score.strength)
+    return replace(refusal, high=min(high, thresholds.LARGEST_COUPLING))
 
 
 def _doubt(score: "_Score", interval: tuple[float, float], control: Collectives) -> str:

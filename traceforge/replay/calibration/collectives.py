@@ -17,6 +17,7 @@ from traceforge.replay.model import StepModel, load_model
 from traceforge.replay.places import load_places
 from traceforge.replay.routing import find_routing
 from traceforge.store.database import Store
+from traceforge.thresholds import replay as thresholds
 
 _COLLECTIVES = """
 WITH met AS (
@@ -56,13 +57,43 @@ def measure_spread(store: Store, run_id: int) -> Measurement:
         },
     )
     measured = spread_coupling(collectives)
-    if measured.high is None:
+    unbounded = measured.high
+    if unbounded is None:
+        return measured
+    measured = replace(measured, high=max(min(unbounded, most_growth(rows)), measured.coefficient or 0.0))
+    if measured.coefficient is None:
         return measured
     waited = float(rows["wait_ns"].sum()) / rows["iteration"].n_unique()
     step = mean_iteration_ns(store, run_id)
     scope = ", ".join(sorted({op or "unnamed" for op in rows["op"]}))
-    largest = max(measured.high, -float(measured.low or 0.0))
+    largest = max(unbounded, -float(measured.low or 0.0))
     return replace(measured, gain_bound=largest * waited / step, scope=scope)
+
+
+def most_growth(rows: pl.DataFrame) -> float:
+    """As much of the mean wait as transfers can have grown by: all that the slowest took beyond a clean one.
+
+    Transfers of one size on the same ranks take about as long wherever they stand, if nobody waits; so those that
+    ranks hardly wait for bound how much of the others is growth. Of a size that stands in one place only all may be.
+
+    Args:
+        rows: collectives with communicator_id, op, size_bytes, position, transfer_ns, wait_ns.
+    """
+    kind = ["communicator_id", "op", "size_bytes"]
+    places = rows.group_by(*kind, "position").agg(
+        pl.mean("transfer_ns", "wait_ns"),
+        clean_ns=pl.quantile("transfer_ns", thresholds.TRANSFER_QUANTILE),
+        waited_ns=pl.sum("wait_ns"),
+    )
+    long = places.filter(pl.col("waited_ns") > thresholds.NOTICEABLE_WAITS * pl.col("waited_ns").sum())
+    part = thresholds.CLEAN_PART
+    pairs = long.join(places.select(*kind, "clean_ns", pl.col("wait_ns").alias("other_ns")), on=kind, nulls_equal=True)
+    growth = (pl.col("transfer_ns") - part * pl.col("clean_ns_right")) / (pl.col("wait_ns") - part * pl.col("other_ns"))
+    bounds = [
+        *long.select(pl.col("transfer_ns") / pl.col("wait_ns")).to_series(),
+        *pairs.filter(pl.col("other_ns") < pl.col("wait_ns")).select(growth).to_series(),
+    ]
+    return max(0.0, min(bounds, default=np.inf))
 
 
 def _uneven(store: Store, run_id: int, model: StepModel) -> list[int]:
