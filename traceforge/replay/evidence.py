@@ -12,6 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.replay.coupling import NO_COUPLING, Couplings
+from traceforge.replay.engine import record
+from traceforge.replay.model import StepModel
 from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
 
@@ -114,6 +116,16 @@ def _largest(spread: CalibrationRow | None) -> float:
     if spread is None or spread.high is None:
         return thresholds.LARGEST_COUPLING
     return min(max(spread.high, 0.0), thresholds.LARGEST_COUPLING)
+
+
+def stretches_waits(model: StepModel) -> bool:
+    """Whether no wait at all is so far from the run's waits, beside what these vary by, that nothing tells of it.
+
+    How much transfers grow is measured on waits that differ between iterations.
+    """
+    waits = record(model).spread_ns
+    usual, spread = (float(np.sqrt((own**2).sum())) for own in (waits.mean(axis=0), waits.std(axis=0)))
+    return usual > thresholds.LONGEST_STRETCH * max(spread, 1.0)
 
 
 def calibration_rows(store: Store, run_id: int) -> dict[str, CalibrationRow]:

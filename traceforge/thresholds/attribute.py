@@ -108,12 +108,8 @@ ONE_OFF_COMPUTE_SHARE: Annotated[
 ONE_OFF_OTHERS: Annotated[
     int, Meaning("iterations", "Fewer others do not show what is usual beside a single loss.", "confidence")
 ] = 5
-FEWEST_OTHERS: Annotated[
-    int, Meaning("iterations", "With fewer others a pause of everyone has nothing to be held against.", "confidence")
-] = 2
 CLOSE_SHARE: Annotated[
-    float,
-    Meaning("share of a pause", "Ranks, and very few other iterations, that differ by less are alike.", "confidence"),
+    float, Meaning("share of a pause", "Ranks, and iterations beside it, that differ by less are alike.", "confidence")
 ] = 0.1
 CONTENTION_P_VALUE: Annotated[
     float,
@@ -154,8 +150,7 @@ ROTATING_SMALLER: Annotated[
     Meaning("share of iterations", "With more that lose half to all of that, it is noise's tail.", "pattern rotating"),
 ] = 1 / 3
 ROTATING_OTHERS: Annotated[
-    float,
-    Meaning("share of what strikes", "Where the other ranks are above their reference by less, it is noise.", "delay"),
+    float, Meaning("share of what strikes", "Ranks that are above their reference by less are noisy.", "delay")
 ] = 0.125
 
 # Which finding comes first, and whose it is.
@@ -174,14 +169,10 @@ COINCIDING_SHARE: Annotated[
     ),
 ] = 0.9
 HOST_SHARE: Annotated[
-    float,
-    Meaning("share of a host's ranks", "A delay of this many of them at the same times is the host's.", "subject_kind"),
+    float, Meaning("share of a host's ranks", "A delay of this many of them at the same times is its.", "subject_kind")
 ] = 0.75
 KNOWN_SET_PART: Annotated[
-    float,
-    Meaning(
-        "part of the best set's score", "A host or group that explains this much is named for the set.", "subject_kind"
-    ),
+    float, Meaning("part of the best score", "A host or group that explains this much is named.", "subject_kind")
 ] = 0.9
 ALIKE_PART: Annotated[
     float, Meaning("part of their mean", "Ranks that all have this much are slow alike.", "subject_kind")
@@ -255,12 +246,6 @@ FEW_PEERS: Annotated[
 PLAUSIBLE_GROWTH: Annotated[
     float, Meaning("share of the mean wait", "No public trace shows transfers that surely grow by more.", "cost_note")
 ] = 0.25
-LONGEST_STRETCH: Annotated[
-    float,
-    Meaning(
-        "standard deviations", "What waits show by varying is not known to hold so far below them.", "delay_low_ns"
-    ),
-] = 10.0
 LOPSIDED: Annotated[
     float, Meaning("ratio", "How much farther one end of a coupling's interval may lie.", "delay_low_ns")
 ] = 3.0

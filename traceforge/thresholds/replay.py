@@ -35,6 +35,15 @@ LARGEST_COUPLING: Annotated[
     ),
 ] = 2.0
 
+LONGEST_STRETCH: Annotated[
+    float,
+    Meaning(
+        "standard deviations",
+        "What waits show by varying is not known to hold so far below them.",
+        "attribute.finding.delay_low_ns",
+    ),
+] = 10.0
+
 NOTICEABLE_WAITS: Annotated[
     float, Meaning("share of all waits", "Where there are fewer, they bound no growth.", "replay.calibration.high")
 ] = 0.1

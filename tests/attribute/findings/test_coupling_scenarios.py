@@ -6,21 +6,21 @@ from tests.replay.models import lockstep_model
 from traceforge.attribute.findings.coupling_scenarios import (
     CouplingScenarios,
     coupling_scenarios,
-    stretch_of,
 )
 from traceforge.attribute.findings.finding_cost import CostEstimate, reaching, widened
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.evidence import CalibrationRow as Found
+from traceforge.replay.evidence import stretches_waits
 
 
-def known_from(stretch: float = 1.0, **rows: tuple[str, float | None, float | None, float | None]) -> CouplingScenarios:
+def known_from(is_far: bool = False, **rows: tuple[str, float | None, float | None, float | None]) -> CouplingScenarios:
     """Couplings from rows of replay.calibration: verdict, coefficient, low, high."""
     return coupling_scenarios(
         {
             name: Found(0, name, value, low, high, 100, verdict, "")
             for name, (verdict, value, low, high) in rows.items()
         },
-        lambda: stretch,
+        lambda: is_far,
     )
 
 
@@ -55,15 +55,17 @@ def test_what_the_run_cannot_exclude_is_possible_and_not_likely() -> None:
 
 
 def test_a_growth_that_hardly_varying_waits_show_may_be_none() -> None:
-    # given waits of 90 and 110 (the mean of two ranks is half of it) in turns: ten times their deviation of 5
-    model = lockstep_model([[[90 + 20 * (i % 2), 0]] for i in range(8)], transfer_ns=500)
-    assert stretch_of(model) == pytest.approx(10.0)
+    # given waits that last nine, and eleven times what they vary by
+    varied, steady = (
+        lockstep_model([[[100 - by + 2 * by * (i % 2), 0]] for i in range(8)], transfer_ns=500) for by in (11, 9)
+    )
+    assert [stretches_waits(one) for one in (varied, steady)] == [False, True]
     measured = ("identifiable", 0.4, 0.2, 0.6)
 
     # then beyond that nothing shows that the growth goes on as far as no wait at all
-    known = known_from(10.1, arrival_spread=measured)
+    known = known_from(True, arrival_spread=measured)
     assert (known.likely.spread, known.possible, known.is_stretched) == (0.4, (NO_COUPLING,), True)
-    known = known_from(9.9, arrival_spread=measured)
+    known = known_from(False, arrival_spread=measured)
     assert (known.likely.spread, known.possible, known.is_stretched) == (0.4, (), False)
 
 

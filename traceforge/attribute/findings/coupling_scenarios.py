@@ -11,11 +11,15 @@ would save: it may then be nothing. Not handled: runs too short to be asked, who
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from traceforge.replay.coupling import NO_COUPLING, Couplings
-from traceforge.replay.engine import record
-from traceforge.replay.evidence import ABSENT, IDENTIFIABLE, MECHANISMS, CalibrationRow, calibration_rows
+from traceforge.replay.evidence import (
+    ABSENT,
+    IDENTIFIABLE,
+    MECHANISMS,
+    CalibrationRow,
+    calibration_rows,
+    stretches_waits,
+)
 from traceforge.replay.model import StepModel
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
@@ -63,23 +67,21 @@ class _Range:
 
 def load_coupling_scenarios(store: Store, run_id: int, model: StepModel) -> CouplingScenarios:
     """Couplings of a run, from what calibration measured."""
-    return coupling_scenarios(calibration_rows(store, run_id), lambda: stretch_of(model))
+    return coupling_scenarios(calibration_rows(store, run_id), lambda: stretches_waits(model))
 
 
-def coupling_scenarios(
-    estimates: Mapping[str, CalibrationRow], stretch: Callable[[], float] = float
-) -> CouplingScenarios:
+def coupling_scenarios(estimates: Mapping[str, CalibrationRow], is_far: Callable[[], bool] = bool) -> CouplingScenarios:
     """Couplings from estimates by mechanism.
 
     Args:
-        stretch: by how much the run's waits exceed what they vary by; asked only where it matters.
+        is_far: whether no wait at all is far from what the run's waits vary within; asked only where it matters.
     """
     ranges = {field: _measured(estimates.get(MECHANISMS[field])) for field in ("spread", *_OVERLAPS)}
     assumption, is_stretched, spread = "", False, estimates.get(MECHANISMS["spread"])
     is_known = spread is not None and spread.verdict in (IDENTIFIABLE, ABSENT)
     growths: set[float] = set()
     if is_known:
-        is_stretched = ranges["spread"].likely > 0 and stretch() > thresholds.LONGEST_STRETCH
+        is_stretched = ranges["spread"].likely > 0 and is_far()
         growths = {0.0} if is_stretched else set()
     elif any(ranges[field].low > 0 for field in _OVERLAPS):
         own = _plausible(spread)
@@ -93,13 +95,6 @@ def coupling_scenarios(
     likely = Couplings(**{field: own.likely for field, own in ranges.items()})
     possible = tuple(replace(likely, spread=growth) for growth in sorted(growths - {likely.spread}))
     return CouplingScenarios(likely, tuple(_ends(likely, ranges)), possible, assumption, is_stretched, not is_known)
-
-
-def stretch_of(model: StepModel) -> float:
-    """The usual wait over its standard deviation between iterations, which is all that an estimate rests on."""
-    waits = record(model).spread_ns
-    usual, spread = (float(np.sqrt((own**2).sum())) for own in (waits.mean(axis=0), waits.std(axis=0)))
-    return usual / max(spread, 1.0)
 
 
 def _ends(likely: Couplings, ranges: Mapping[str, _Range]) -> Iterator[tuple[Couplings, Couplings]]:

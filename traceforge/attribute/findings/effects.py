@@ -239,7 +239,7 @@ def _is_one_pause(own_ns: Delays, durations_ns: Delays, effect: Effect) -> bool:
     Two others at least must agree, far closer than the pause lasts: of two that differ none is the usual one.
     """
     (struck, *more), others = effect.affected.tolist(), np.delete(durations_ns, effect.affected)
-    if more or len(others) < thresholds.FEWEST_OTHERS or own_ns.shape[1] < 2:
+    if more or len(durations_ns) < thresholds.FEW_ITERATIONS or own_ns.shape[1] < 2:
         return False
     paused = own_ns[struck]
     differ = max(float(np.ptp(paused)), float(np.ptp(others)), float(np.abs(np.delete(own_ns, struck, axis=0)).max()))
