@@ -20,7 +20,7 @@ PROMISES = {
         "tests/test_inflate.py::test_zstd_frames_may_begin_with_what_is_to_be_skipped",
         "tests/test_inflate.py::test_a_damaged_zstd_file_ends_at_the_damage",
         "tests/store/test_ingest.py::test_rows_read_are_rows_stored_plus_rows_counted",
-        "tests/store/test_ingest.py::test_whatever_a_reader_raises_costs_its_file_alone",
+        "tests/store/test_ingest_damage.py::test_whatever_a_reader_raises_costs_its_file_alone",
         "tests/fuzz/test_formats.py::test_changed_files_of_every_format_break_no_promise",
         "tests/fuzz/test_kineto_fuzz.py::test_seeds_and_their_mutations_break_no_promise",
     ),
@@ -61,7 +61,7 @@ PROMISES = {
     ),
     "A file is not read twice": (
         "tests/store/test_ingest.py::test_a_file_that_is_known_is_not_read_again_under_any_name",
-        "tests/store/test_ingest.py::test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off",
+        "tests/store/test_ingest_damage.py::test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off",
     ),
     "No answer is written over a trace or a database": (
         "tests/cli/test_outputs.py::test_no_answer_is_written_over_a_trace_or_a_database",
@@ -108,9 +108,9 @@ PROMISES = {
         "tests/test_redaction.py::test_a_redacted_sample_holds_none_of_its_names",
     ),
     "Data goes to stdout, everything else to stderr.": (
-        "tests/cli/test_process.py::test_what_a_stream_does_not_take_changes_no_exit_code",
-        "tests/cli/test_process.py::test_remarks_that_nobody_reads_end_no_ingest",
-        "tests/cli/test_process.py::test_a_stream_that_takes_nothing_is_said_so",
+        "tests/cli/test_streams.py::test_what_a_stream_does_not_take_changes_no_exit_code",
+        "tests/cli/test_streams.py::test_remarks_that_nobody_reads_end_no_ingest",
+        "tests/cli/test_streams.py::test_a_stream_that_takes_nothing_is_said_so",
     ),
     "other files in it are left alone": (
         "tests/store/test_places.py::test_a_folder_of_the_users_is_left_alone_and_another_name_taken",
@@ -132,8 +132,8 @@ ATTACKS = {
         "tests/fuzz/test_recipes.py::test_an_attack_ends_as_promised",
     ),
     "A file fails alone": (
-        "tests/store/test_ingest.py::test_whatever_a_reader_raises_costs_its_file_alone",
-        "tests/store/test_ingest.py::test_a_file_that_fails_leaves_nothing_of_itself_and_is_counted",
+        "tests/store/test_ingest_damage.py::test_whatever_a_reader_raises_costs_its_file_alone",
+        "tests/store/test_ingest_damage.py::test_a_file_that_fails_leaves_nothing_of_itself_and_is_counted",
         "tests/sources/test_flight_recorder.py::test_odd_values_cost_their_field_alone",
         "tests/fuzz/test_formats.py::test_changed_files_of_every_format_break_no_promise",
     ),
@@ -143,7 +143,7 @@ ATTACKS = {
         "tests/test_archives.py::test_an_archive_cut_between_members_says_so",
         "tests/test_archives.py::test_members_of_one_name_are_files_of_their_own",
         "tests/test_inflate.py::test_a_gzip_header_may_hold_64_kib_of_other_things",
-        "tests/store/test_ingest.py::test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off",
+        "tests/store/test_ingest_damage.py::test_a_whole_file_takes_the_place_of_the_one_that_was_cut_off",
         "tests/test_files.py::test_what_is_no_regular_file_is_passed_over_and_named",
     ),
     "Reading has limits of memory and of time": (
@@ -157,11 +157,11 @@ ATTACKS = {
     "Nothing lives on and nothing is left behind": (
         "tests/cli/test_process.py::test_readers_die_with_a_parent_that_is_killed",
         "tests/cli/test_process.py::test_a_first_ingest_that_fails_leaves_no_database",
-        "tests/cli/test_process.py::test_a_database_may_have_any_name",
-        "tests/cli/test_process.py::test_names_may_look_like_options",
-        "tests/cli/test_process.py::test_streams_may_be_closed",
-        "tests/cli/test_process.py::test_a_terminal_of_ascii_gets_escapes",
-        "tests/cli/test_process.py::test_places_where_nothing_can_be_written_are_said_so",
+        "tests/cli/test_streams.py::test_a_database_may_have_any_name",
+        "tests/cli/test_streams.py::test_names_may_look_like_options",
+        "tests/cli/test_streams.py::test_streams_may_be_closed",
+        "tests/cli/test_streams.py::test_a_terminal_of_ascii_gets_escapes",
+        "tests/cli/test_streams.py::test_places_where_nothing_can_be_written_are_said_so",
         "tests/cli/test_outputs.py::test_where_no_temporary_file_can_be_made_is_said",
         "tests/cli/test_outputs.py::test_what_is_written_has_the_rights_that_the_user_gives",
         "tests/store/test_places.py::test_a_folder_of_the_users_is_left_alone_and_another_name_taken",

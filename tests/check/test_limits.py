@@ -10,6 +10,7 @@ from tests.given import built, data_parallel_job
 from tests.given import store_of as given_store
 from tests.report.tables import MS, Job, store_of
 from traceforge import api
+from traceforge.api import STAGES
 from traceforge.check import (
     METRICS,
     LimitOutcome,
@@ -184,7 +185,7 @@ def test_a_limit_that_is_just_reached_is_kept(late: Store, low_ms: float | None,
 def part() -> Store:
     """Rank 0 of four: 60 % computing, 40 % in an all-reduce of which nobody knows whether it waits or transfers."""
     (trace, *_) = data_parallel_job([[60 * MS] * 4] * 8, transfer_ns=40 * MS)
-    return built(given_store(trace, world_size=4), "forecast")
+    return built(given_store(trace, world_size=4), *STAGES)
 
 
 class TestPartialData:

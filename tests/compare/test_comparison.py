@@ -77,7 +77,7 @@ def sides() -> Iterator[dict[str, Side]]:
     }
     with Store(None, threads=1, is_kept=False) as store:
         runs = {name: add_run(store, *traces, run_name=name, world_size=_ranks(name)) for name, traces in jobs.items()}
-        built(store, "attribute")
+        built(store, "align", "replay", "attribute")
         yield {name: Side(store, run_id) for name, run_id in runs.items()}
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.given import add_facts, built
+from traceforge.api import STAGES
 from traceforge.records import ReadOptions
 from traceforge.sources.flight_recorder import SOURCE as RECORDER
 from traceforge.sources.nccl_log import SOURCE
@@ -80,7 +81,7 @@ def add_logs(store: Store, *files: list[Process], run_name: str = "story") -> No
 def fabric_of(*files: list[Process], through: str = "fabric") -> Store:
     """The same with all stages up to one of them built."""
     store = store_of_logs(*files)
-    return built_fabric(store) if through == "fabric" else built(store, through)
+    return built_fabric(store) if through == "fabric" else built(store, *STAGES[: STAGES.index(through) + 1])
 
 
 def fabric_of_folder(folder: Path) -> Store:

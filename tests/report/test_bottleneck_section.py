@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.given import MS, Trace, built, data_parallel_job, store_of
 from traceforge import api
+from traceforge.api import STAGES
 from traceforge.store.database import Store
 
 
@@ -20,7 +21,7 @@ def test_one_rank_shows_its_whole_step_and_its_largest_operations() -> None:
     trace = Trace().step(0, 0, 20 * MS).host_work("aten::mm", 0, 1 * MS).kernel(0, 10 * MS, "volta_sgemm_128x64_tn")
     trace.host_work("python", 10 * MS, 20 * MS, "user_annotation").kernel(20 * MS - 10, 20 * MS)
 
-    section = section_of(built(store_of(trace, world_size=1), "forecast"))
+    section = section_of(built(store_of(trace, world_size=1), *STAGES))
 
     assert "Launches come late" in section or "Unexplained" in section
     assert "aten::mm" in section
@@ -29,7 +30,7 @@ def test_one_rank_shows_its_whole_step_and_its_largest_operations() -> None:
 
 
 def test_several_ranks_are_named_one_by_one() -> None:
-    section = section_of(built(store_of(*data_parallel_job([[20 * MS, 40 * MS]] * 4)), "forecast"))
+    section = section_of(built(store_of(*data_parallel_job([[20 * MS, 40 * MS]] * 4)), *STAGES))
 
     assert "What bounds each rank" in section
     assert "Waiting for later ranks" in section
@@ -39,7 +40,7 @@ def test_names_of_operations_are_shown_as_text() -> None:
     hostile = "<img src=x onerror=alert(1)>"
     trace = Trace().step(0, 0, 20 * MS).host_work(hostile, 0, 1 * MS).kernel(0, 10 * MS)
 
-    section = section_of(built(store_of(trace, world_size=1), "forecast"))
+    section = section_of(built(store_of(trace, world_size=1), *STAGES))
 
     assert "<img" not in section
     assert "&lt;img" in section
@@ -62,7 +63,7 @@ def test_a_recording_without_steps_has_no_mean_iteration() -> None:
     # given a rank whose trace marks no step
     trace = Trace().host_work("aten::mm", 0, 1 * MS).kernel(0, 10 * MS).kernel(20 * MS - 10, 20 * MS)
 
-    words, _, _ = words_of(built(store_of(trace, world_size=1), "forecast")).partition("Queries as executed")
+    words, _, _ = words_of(built(store_of(trace, world_size=1), *STAGES)).partition("Queries as executed")
 
     # then all is said of the time recorded
     assert "Iterations none marked" in words
@@ -81,7 +82,7 @@ def test_kernels_are_added_up_by_their_whole_names() -> None:
         10 * MS, 19 * MS, name.format("half32")
     )
 
-    words = words_of(built(store_of(trace, world_size=1), "forecast"))
+    words = words_of(built(store_of(trace, world_size=1), *STAGES))
 
     # then the larger is the largest, and not their sum
     assert re.search(r"Most time goes to [^ ]*…[^ ]*, 9.00 ms of an iteration", words)

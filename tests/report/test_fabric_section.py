@@ -10,6 +10,7 @@ from tests.fabric.logs import Process, add_dumps, add_logs, fabric_of
 from tests.fabric.test_findings import no_gdr, pair
 from tests.fabric.test_paths import two_hosts
 from tests.given import built, data_parallel_job, store_of
+from traceforge.api import STAGES
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
@@ -72,7 +73,7 @@ def hang_report(*, without: int | None = None, hang: bool = True) -> Report:
         rank.got("0", 9, 8).calls("0", 9, "all_reduce<b>")
     store = Store(None, is_kept=False)
     add_dumps(store, *(rank.dump() for rank in ranks if rank.rank != without))
-    with built(store, "forecast") as joined:
+    with built(store, *STAGES) as joined:
         return build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
 
 
@@ -177,7 +178,7 @@ def test_a_collective_of_the_timeline_is_shown_with_its_algorithm_path_and_nics(
         process.calls(elements=1_000).says(choice)
     add_logs(store, processes)
 
-    with built(store, "forecast") as joined:
+    with built(store, *STAGES) as joined:
         words = words_of(build_report(joined, run_id=0, versions={"traceforge": "0.1.0"}, command=None), "fabric")
 
     assert "Paths of the timeline's collectives" in words.replace("&#39;", "'")

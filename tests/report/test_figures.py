@@ -9,6 +9,7 @@ import pytest
 from tests import given
 from tests.attribute.jobs import traces_of
 from tests.given import US, built
+from traceforge.api import STAGES
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
@@ -83,7 +84,7 @@ def test_the_cost_of_a_card_is_that_of_its_finding(late_report: Report, late_job
 def test_ranks_that_are_blamed_together_share_a_bar() -> None:
     # given two ranks of six that are 40 us late in all of 12 iterations
     late = {(i, rank): 40 * US for i in range(12) for rank in (1, 4)}
-    with built(given.store_of(*traces_of(late, iterations=12, ranks=6)), "forecast") as store:
+    with built(given.store_of(*traces_of(late, iterations=12, ranks=6)), *STAGES) as store:
         page = build_report(store, run_id=0, versions={}, command="traceforge report")
 
     # then one bar holds the delay of both, 40 us of each iteration

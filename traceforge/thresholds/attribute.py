@@ -152,7 +152,6 @@ ROTATING_SMALLER: Annotated[
 ROTATING_OTHERS: Annotated[
     float, Meaning("share of what strikes", "Ranks that are above their reference by less are noisy.", "delay")
 ] = 0.125
-
 # Which finding comes first, and whose it is.
 COMPANION_FACTOR: Annotated[
     int,
