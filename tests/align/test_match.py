@@ -160,6 +160,15 @@ class TestGroups:
 
         assert rows_of(store, GROUPS) == [("0", "default_pg", [0, 1, 2], 3, "assumed")]
 
+    def test_a_group_listed_without_its_members_tells_nothing(self) -> None:
+        # as some writers list the group of all ranks, and others one of which they write the first ranks only
+        unknown = [("0", "default_pg", []), ("1", "mesh_dp", [])]
+        traces = [Trace(rank, groups=unknown).collective(10 + rank, 30) for rank in range(2)]
+
+        store = told(*traces, stage="align")
+
+        assert rows_of(store, GROUPS) == [("", "", [0, 1], 2, "assumed")]
+
     def test_where_several_groups_are_listed_the_one_whose_members_overlap_is_inferred(self) -> None:
         # rank 0   |10 – 30 ms|
         # rank 1     |12 – 30 ms|

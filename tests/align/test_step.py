@@ -36,6 +36,13 @@ def spans_of(steps: Sequence[Step]) -> list[tuple[int, int, int, bool]]:
         # 1 call of 20 may differ (19 of 20 pairs agree), but not 2 of 20.
         ("ab" * 10 + "ac", 2),
         ("ab" * 9 + "acbc", None),
+        # Layers repeat within a step: what comes once after them ends it.
+        ("a" * 40 + "b", None),
+        (("a" * 40 + "b") * 3, 41),
+        (("ab" * 30 + "c") * 4, 61),
+        # What comes oddly and seldom marks nothing; nor does a first turn that differs.
+        ("ab" * 30 + "c" + "ab" * 33 + "c" + "ab" * 40, 2),
+        ("c" * 6 + "a" * 114, None),
         # Three periods must fit.
         ("abcdabcdabc", None),
         ("abcdabcdabcd", 4),
@@ -108,6 +115,21 @@ class TestAnnotation:
     )
     def test_it_must_follow_itself_and_fill_half_of_the_time(self, spans: list[tuple[int, int]], origin: str) -> None:
         trace = annotated(*(("train", *span) for span in spans), window=(0, 1_000))
+
+        assert steps_of_run({0: trace})[0] == origin
+
+    @pytest.mark.parametrize(
+        ("issued", "origin"),
+        [
+            # two calls in each |0–10|, |50–60|, |100–110|; half of them outside; one in each, as around single calls
+            ([2, 8, 52, 58, 102, 108], "annotation"),
+            ([2, 8, 30, 40, 52, 58, 80, 90, 102, 108], "window"),
+            ([2, 52, 102], "window"),
+        ],
+    )
+    def test_one_that_issues_the_calls_need_not_fill_the_time(self, issued: list[int], origin: str) -> None:
+        spans = [("decode", at, at + 10) for at in (0, 50, 100)]
+        trace = annotated(*spans, calls=[("a:4", at) for at in issued], window=(0, 150))
 
         assert steps_of_run({0: trace})[0] == origin
 

@@ -52,6 +52,7 @@ FROM listed AS g
 JOIN align.rank_list AS l
   ON l.written = g.written AND l.first_rank IS NULL AND l.stride IS NULL
   AND l.group_size IS NOT DISTINCT FROM g.group_size
+WHERE l.ranks IS NOT NULL
 """
 
 _NAMED = """
@@ -66,7 +67,7 @@ WHERE g.process_group_name IS NOT NULL AND (
   )
 )
 GROUP BY r.run_id, g.process_group_name
-HAVING COUNT(g.ranks) = 0 AND COUNT(DISTINCT r.rank) > 1
+HAVING COUNT(NULLIF(g.ranks, '[]')) = 0 AND COUNT(DISTINCT r.rank) > 1
   AND COUNT(DISTINCT r.rank) = COALESCE(MAX(g.size), COUNT(DISTINCT r.rank))
 """
 

@@ -11,8 +11,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
 import polars as pl
 
 from traceforge.records import Issue
@@ -243,9 +245,10 @@ def _common_names(traces: Mapping[int, RankTrace]) -> list[str]:
 
 
 def _annotated(trace: RankTrace, name: str) -> Steps:
-    """Occurrences of an annotation, if they follow one another and fill most of the time.
+    """Occurrences of an annotation, if they follow one another and fill most of the time, or issue nearly all calls.
 
-    Those that count (`step 7`, `step 8`) do so without a gap: what counts anew in each step is a layer or a bucket.
+    A host that replays graphs is done long before its device. Those that count (`step 7`, `step 8`) do so without a
+    gap: what counts anew in each step is a layer or a bucket.
     """
     found = [a for a in trace.annotations if name in (a.name, a.pattern)]
     numbers = [a.number for a in found] if found and found[0].pattern == name else []
@@ -253,10 +256,20 @@ def _annotated(trace: RankTrace, name: str) -> Steps:
         return []
     inside = sum(a.end_ns - a.start_ns for a in found)
     apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
-    if not apart or inside < thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns):
+    fills = inside >= thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns)
+    if not apart or not (fills or _issue_calls(trace, found)):
         return []
     steps = _between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
     return [replace(step, annotation=name) for step in steps]
+
+
+def _issue_calls(trace: RankTrace, found: Sequence[Annotation]) -> bool:
+    """Whether stretches that follow one another issue nearly all calls between the first and the last, several each."""
+    issued = sorted(issue_ns for _, issue_ns in trace.calls)
+    edges = [(bisect_left(issued, a.start_ns), bisect_left(issued, a.end_ns)) for a in found]
+    inside = sum(last - first for first, last in edges)
+    several = inside >= thresholds.LEAST_STEP_CALLS * len(found)
+    return several and inside >= thresholds.LEAST_ISSUED_SHARE * (edges[-1][1] - edges[0][0])
 
 
 def _optimized(trace: RankTrace, _name: str) -> Steps:
@@ -279,15 +292,41 @@ def _periodic(trace: RankTrace, _name: str) -> Steps:
 def period_of(tokens: Sequence[str]) -> int | None:
     """Smallest number of tokens after which a sequence repeats itself three times or more; None where it does not.
 
-    A sequence of equal tokens has no period.
+    Layers repeat within a step: a period that leaves out a kind of call that a longer one holds is not the step's. A
+    sequence of equal tokens has no period.
     """
-    if len(set(tokens)) < 2:
-        return None
-    for period in range(2, len(tokens) // thresholds.LEAST_STEPS + 1):
-        same = sum(a == b for a, b in zip(tokens, tokens[period:], strict=False))
-        if same >= thresholds.LEAST_REPEATED_SHARE * (len(tokens) - period):
-            return period
-    return None
+    return _period(tuple(tokens))
+
+
+@lru_cache(maxsize=16)  # ranks of one role call the same sequence
+def _period(tokens: tuple[str, ...]) -> int | None:
+    number = {token: place for place, token in enumerate(dict.fromkeys(tokens))}
+    sequence = np.array([number[token] for token in tokens], dtype=np.int32)
+    total = len(sequence)
+    places = [np.flatnonzero(sequence == kind) for kind in range(len(number))]
+    regular = [at for at in places if len(at) >= thresholds.LEAST_STEPS]
+    best, most = None, 1
+    for period in range(2, total // thresholds.LEAST_STEPS + 1):
+        same = int(np.count_nonzero(sequence[period:] == sequence[:-period]))
+        if same < thresholds.LEAST_REPEATED_SHARE * (total - period):
+            continue
+        held = sum(_is_in_turn(at, period, total) for at in regular)
+        if held > most:
+            best, most = period, held
+    return best
+
+
+def _is_in_turn(at: "np.ndarray[tuple[int], np.dtype[np.int64]]", period: int, total: int) -> bool:
+    """Whether a kind of call stands at some place of most turns.
+
+    Args:
+        at: its places in the sequence.
+        period: calls a turn.
+        total: calls in all.
+    """
+    times = np.bincount(at % period, minlength=period)
+    turns = (total - np.arange(period) + period - 1) // period
+    return bool(np.any(2 * times > turns))
 
 
 def _between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> Steps:

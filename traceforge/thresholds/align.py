@@ -123,3 +123,9 @@ LEAST_REPEATED_SHARE: Annotated[
 LEAST_FILLED_SHARE: Annotated[
     float, Meaning("share of time", "An annotation is a step if it covers this much from first to last.", "align.step")
 ] = 0.5
+LEAST_ISSUED_SHARE: Annotated[
+    float, Meaning("share of calls", "An annotation is a step, too, if it issues this much of them.", "align.step")
+] = 0.95
+LEAST_STEP_CALLS: Annotated[
+    int, Meaning("calls a step", "An annotation that issues fewer is around single calls.", "align.step")
+] = 2
