@@ -145,6 +145,25 @@ def broken_link() -> Pair:
     return [first, second]
 
 
+def _failed(process: Process, *, gave_up: bool) -> Process:
+    """A connection fails: NCCL tries again, or gives up, and the functions that return say so."""
+    head = process.lines[0].split(" NCCL INFO ")[0]
+    process.lines.append(
+        f"{head} /src/misc/socket.cc:64 NCCL WARN socketProgressOpt: Call to recv from 10.0.0.3<38541> failed : "
+        "Connection reset by peer"
+    )
+    return process.says("misc/socket.cc:807 -> 6") if gave_up else process
+
+
+def broken_connection() -> Pair:
+    first, second = pair()
+    return [first, _failed(second, gave_up=True)]
+
+
+def failure_survived() -> Pair:
+    return [_failed(process, gave_up=False) for process in pair()]
+
+
 def flapping() -> Pair:
     first, second = pair()
     return [first.says("NET/IB : mlx5_0:1 Got async error event: port error"), second]
@@ -202,6 +221,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "late_communicator": (late, "2 communicator sides", [0, 1]),
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry timeout", [0]),
+    "failed_call": (broken_connection, "1 call failed on host b (rank 1): socketProgressOpt: Call to recv", [1]),
     "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
     "hang": (stuck, "rank 1 never entered it", [1]),
@@ -249,7 +269,7 @@ def stories() -> Iterator[Store]:
     with Store(None, is_kept=False) as store:
         for code, (story, _, _) in STORIES.items():
             add_logs(store, story(), run_name=code)
-        for story in (healthy, only_sockets, braces, problem_and_notice, error_and_setting):
+        for story in (healthy, only_sockets, braces, problem_and_notice, error_and_setting, failure_survived):
             add_logs(store, story(), run_name=story.__name__)
         ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
         ranks[2] = recorders({"0": [0, 1, 2]})[2].got("0", 7, 7)
@@ -376,6 +396,10 @@ def test_a_single_rank_is_named_in_the_singular(stories: Store) -> None:
     (row,) = findings_of(stories, "completion_error")
 
     assert row["summary"].endswith("towards 10.0.0.2 (rank 0).")
+
+
+def test_a_failure_after_which_nccl_went_on_is_no_finding(stories: Store) -> None:
+    assert findings_of(stories, "failure_survived") == []
 
 
 def test_sockets_are_no_problem_where_nothing_faster_is_known(stories: Store) -> None:

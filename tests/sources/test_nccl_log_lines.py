@@ -55,6 +55,27 @@ def test_time_stamps_of_any_form_are_exact(read_log: ReadLog, stamp: str) -> Non
     assert record["raw_time_ns"] == 1_772_539_898_000_000_000 + STAMPS[stamp]
 
 
+COLLECTORS = {
+    "Docker": '{{"log": "{text}\\n", "stream": "stderr", "time": "2026-03-03T12:11:38.25Z"}}',
+    "a logger": '{{"timestamp": "2026-03-03 12:11:38.250", "level": "info", "message": "{text}"}}',
+    "Google Cloud": '{{"severity": "INFO", "textPayload": "{text}", "timestamp": "2026-03-03T12:11:38.250Z"}}',
+}
+
+
+@pytest.mark.parametrize("collector", COLLECTORS)
+def test_lines_that_a_collector_wrapped_in_json_are_those_of_the_program(read_log: ReadLog, collector: str) -> None:
+    # given a line of training output, then one of NCCL, then one that is not wrapped
+    lines = [COLLECTORS[collector].format(text=text) for text in ("loss 3.2", SETTING)]
+    assert SOURCE.recognises("\n".join(lines).encode())
+
+    log = read_log(*lines, call())
+
+    assert [record["line"] for record in log.rows("record")] == [2, 3]
+    assert log.rows("record")[0]["raw_time_ns"] == 1_772_539_898_250_000_000
+    assert log.rows("environment") == read_log(SETTING).rows("environment")
+    assert len(log.rows("collective_call")) == 1
+
+
 def test_two_records_in_one_line_are_taken_apart(read_log: ReadLog) -> None:
     log = read_log(SETTING + HEAD + "Using network IB")
 
@@ -162,6 +183,7 @@ def test_logs_are_recognised_by_content(text: str) -> None:
     "text",
     [
         '{"traceEvents": []}',
+        '{"log": "loss 3.2"}\n{"log": 7}\n{"log": "lost"',
         "<system version='1'>",
         "loss 3.2\nloss 3.1",
         'import os\ndef f():\n  return "NCCL INFO"',

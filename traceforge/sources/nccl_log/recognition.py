@@ -1,13 +1,15 @@
 """Whether bytes are a log with records of NCCL. In: the first bytes of a file. Out: yes or no.
 
 Idea: one full head (host:pid:tid ... NCCL INFO), banner, watchdog line or nccl-tests heading is enough, unless the text
-is JSON or XML, or source code that quotes such lines: code must not outweigh records. Documents that quote logs are
+is XML or JSON (but for lines that a collector wrapped in JSON), or source code that quotes such lines: code must
+not outweigh records. Documents that quote logs are
 taken. Not handled: logs whose first record stands beyond the first bytes (a long training output before it).
 """
 
 import re
 
 from traceforge.sources.nccl_log.framing import MARKER, heads_before
+from traceforge.sources.nccl_log.json_lines import is_wrapped, unwrapped
 
 _OTHER_FORMAT = re.compile(rb'\s*(?:\{|\[\s*[{"\]]|<(?:\?xml|!--|!DOCTYPE|system|graphs|html))')
 _CODE = re.compile(
@@ -25,6 +27,8 @@ _NEIGHBOURS = re.compile(
 
 def recognises(head: bytes) -> bool:
     """Whether the first bytes of a file are those of a log with records of NCCL."""
+    if is_wrapped(head):
+        head = unwrapped(head)
     if b"\0" in head[:4096] or _OTHER_FORMAT.match(head):
         return False
     records = sum(found is not None for found in heads_before(head, list(MARKER.finditer(head))))

@@ -1,6 +1,7 @@
 """A log's lines, in blocks. In: a path. Out: blocks of whole lines, decompressed.
 
-Idea: blocks grow from small to a few MiB, so that what the first lines teach is known before most lines are read.
+Idea: blocks grow from small to a few MiB, so that what the first lines teach is known before most lines are read. Lines
+that a collector wrapped in JSON are unwrapped.
 Not handled: a line longer than 16 MiB is cut.
 """
 
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from traceforge.reading.stream import ByteStream
 from traceforge.sources.nccl_log.byte_words import BACK_PADDING, FRONT_PADDING
+from traceforge.sources.nccl_log.json_lines import is_wrapped, unwrapped
 
 BLOCK_BYTES = 4 * 1024 * 1024
 _FIRST_BLOCK_BYTES = 64 * 1024
@@ -56,10 +58,13 @@ class LineStream:
             InputUnusableError: the file cannot be opened.
         """
         rest = b""
+        wrapped: bool | None = None
         for piece in self._pieces():
+            wrapped = is_wrapped(piece) if wrapped is None else wrapped
             end = piece.rfind(b"\n") + 1
             if end:
-                yield Block.of(rest, memoryview(piece)[:end])
+                whole = memoryview(piece)[:end]
+                yield Block.of(unwrapped(rest + whole)) if wrapped else Block.of(rest, whole)
                 rest = piece[end:]
             else:
                 rest += piece
@@ -68,7 +73,7 @@ class LineStream:
                 rest = b""
         self.is_cut = bool(rest)
         if rest:
-            yield Block.of(rest, b"\n")
+            yield Block.of(unwrapped(rest + b"\n")) if wrapped else Block.of(rest, b"\n")
 
     def _pieces(self) -> Iterator[bytes]:
         size = min(_FIRST_BLOCK_BYTES, self._block_bytes)

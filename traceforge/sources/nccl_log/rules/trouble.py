@@ -65,7 +65,18 @@ TROUBLE = (
         r".*?[Cc]onnection closed by (?:remote )?(?:peer|localRank)(?: (?P<peer>[^\s<]+))?",
         anchor="onnection closed",
     ),
-    _event("call_failed", "2.4-2.30", r"(?:NET/\w+ ?: )?Call to \w+ (?:failed|returned|timed out)", anchor="Call to "),
+    _event(
+        "call_failed",
+        "2.4-2.30",
+        r"(?:(?:NET/)?\w+ ?: )?Call to \w+(?: (?:from|to) (?P<peer>\S+))? (?:failed|returned|timed out)",
+        anchor="Call to ",
+    ),
+    _event(
+        "call_failed",
+        "2.20-2.30",
+        r"(?:\w+: )?connect to (?P<peer>\S+) returned .*exceeded error retry count",
+        anchor="exceeded error retry",
+    ),
     _event("call_failed", "2.4-2.30", r"\w+\(\) failed", anchor="() failed"),
     _event("cuda_failure", "2.4-2.30", r"(?:Cuda|CUDA|HIP|Hip) failure (?:(?P<code>\d+) )?'", anchor=" failure "),
     _event(
