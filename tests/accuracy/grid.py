@@ -11,7 +11,7 @@ from typing import Final
 from tests.accuracy import cases, edited, files, healthy, layouts, moments, sets, unusual, varied
 from tests.accuracy.case import Case, Family
 
-FRESH: Final = 500_000
+FRESH: Final = 600_000
 DEVELOPMENT: Final = 0
 
 FAMILIES: dict[str, Family] = {

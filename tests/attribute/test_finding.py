@@ -6,11 +6,13 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from tests.attribute.findings.runs import found_in, judged_run, lost
 from tests.attribute.jobs import sleeping_job, traces_of
 from tests.given import MS, US, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.attribute.cause import causes
-from traceforge.attribute.finding import precedence
+from traceforge.attribute.finding import confidence_of, precedence
+from traceforge.attribute.findings.finding_cost import CostEstimate, FindingCost
 
 STRAGGLER = {(i, 1): 40 * US for i in range(12)}
 FORMER_NAMES = {
@@ -358,3 +360,17 @@ def test_work_that_evening_out_would_hardly_shorten_is_no_finding() -> None:
     finding = only(findings_of(*traces_of(late, iterations=12, ranks=4)), pattern="rotating", confidence="low")
     assert finding["ledger_ns_per_iteration"] == 8 * US
     assert finding["delay_ns_per_iteration"] == 6 * US
+
+
+@pytest.mark.parametrize(("cost_ns", "grade"), [(2.1, "low"), (2.6, "high")])
+def test_what_costs_little_is_a_hint_though_the_ledger_gives_it_more(cost_ns: float, grade: str) -> None:
+    # given rank 1 to which the ledger gives 6 of each 100, while without it the job would save less
+    delays = np.zeros((24, 4))
+    delays[:, 1] = 6
+    run = judged_run(24, 4)
+    (found,) = found_in(run, lost({"slow_compute": delays}))
+    told_cost = CostEstimate(cost_ns, 1.0, 4.0)
+    cost = FindingCost(told_cost, 6.0, 6.0, told_cost, told_cost, waited_ns=0, caused_ns=6, duration_ns=100, left_ns=0)
+
+    # then its cost of less than 2.5 % decides
+    assert (found.confidence, confidence_of(found, cost, run, is_matched=True)) == ("high", grade)

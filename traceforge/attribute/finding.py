@@ -104,7 +104,8 @@ def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
     is_matched = len(run.ranks) == 1 or store.value(_MATCHED_SHARE, [run_id]) >= thresholds.MATCHED_SHARE
     made = [
         CostedFinding(
-            _row(run, one, cost, known) | _confidence(one, cost, run, is_matched), one.parts or {one.cause.name: 1.0}
+            _row(run, one, cost, known) | {"confidence": confidence_of(one, cost, run, is_matched=is_matched)},
+            one.parts or {one.cause.name: 1.0},
         )
         for one, cost in zip(costed.found, costed.costs, strict=True)
         if cost.delay.mean_ns > 0
@@ -210,15 +211,15 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
     return row | {former: row[name] for former, name in _FORMER_NAMES.items()}
 
 
-def _confidence(found: FindingCandidate, cost: FindingCost, run: JudgedRun, is_matched: bool) -> dict[str, object]:
-    """What hardly saves anything does not count; where most calls have no partner, only what is certain does.
+def confidence_of(found: FindingCandidate, cost: FindingCost, run: JudgedRun, *, is_matched: bool) -> str:
+    """Low for what costs little, whatever the ledger says; where most calls have no partner, for all but the certain.
 
     What ranks lose in turns is above the usual rank's time, but evening it out saves what is above the mean.
     """
-    least = thresholds.ROTATING_SHARE if found.is_in_turns else thresholds.REPORTED_SHARE
+    least = thresholds.ROTATING_SHARE if found.is_in_turns else thresholds.MEDIUM_SHARE
     is_small = cost.delay.mean_ns < least * float(run.durations_ns.mean())
     is_hint = is_small or (not is_matched and found.confidence != "high")
-    return {"confidence": "low" if is_hint else found.confidence}
+    return "low" if is_hint else found.confidence
 
 
 def _ranks(run: JudgedRun, found: FindingCandidate) -> list[int]:

@@ -43,7 +43,7 @@ MEDIUM_P_VALUE: Annotated[
     ),
 ] = 0.01
 HIGH_P_VALUE: Annotated[
-    float, Meaning("probability", "Likelier by chance rarely has high confidence.", "confidence")
+    float, Meaning("probability", "Likelier by chance is rarely high, nor medium below HIGH_SHARE.", "confidence")
 ] = 0.002
 MEDIUM_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "A rank that owns less of it rarely counts.", "confidence")
@@ -115,7 +115,7 @@ CONTENTION_P_VALUE: Annotated[
     float,
     Meaning(
         "probability",
-        "Without devices: below it, pauses that always strike the same ranks are theirs and not taken cores.",
+        "Below it, what mostly strikes the same ranks is theirs: neither cores taken away nor ranks in turns.",
         "confidence",
     ),
 ] = 0.0005
@@ -312,9 +312,11 @@ SIGHT_SHARE: Annotated[
 SHARP_SIGHT_SHARE: Annotated[
     float,
     Meaning(
-        "share of the mean iteration", "That nothing stands out is certain if a delay this small would.", "verdict"
+        "share of the mean iteration",
+        "That nothing stands out is certain if so small a delay would (5 % and a hair).",
+        "verdict",
     ),
-] = 0.05
+] = 0.051
 BLURRED_SIGHT_SHARE: Annotated[
     float,
     Meaning(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from traceforge.attribute.findings.chance import gathering_p_value, stretches, subsets
+from traceforge.attribute.findings.chance import gathering_p_value, level_p_value, stretches, subsets
 
 
 def places(*ranks: int) -> np.ndarray:
@@ -64,3 +64,14 @@ def test_the_tail_is_that_of_shuffled_ranks(seed: int, ranks: int, iterations: i
     found = gathering_p_value(delays, places(0), 1)
     assert found >= shuffled / 2 or shuffled < 0.002
     assert found <= 4 * shuffled + 0.02 or shuffled > 0.1
+
+
+def test_a_level_is_held_against_how_much_ranks_differ() -> None:
+    # given ranks that take 0, 2, 0 and 2 longer for a whole run, and two more that take 5 and 7
+    own = np.tile([0.0, 2.0, 0.0, 2.0, 5.0, 7.0], (10, 1))
+
+    # then all spread by 6 / 4 about their means, the two lie 5 above: t = 5 / sqrt(3/2 x 3/4) = 4.71, 4 degrees
+    assert level_p_value(own, places(4, 5), 15) == pytest.approx(15 * 0.00461, rel=0.01)
+    # and who is below the others is not late, and of two ranks none is left to show how much they differ
+    assert level_p_value(own, places(0, 2), 15) == 1
+    assert level_p_value(own[:, 3:5], places(1), 2) == 0

@@ -17,7 +17,7 @@ from tests.examples import examples
 from tests.replay.models import lockstep_model
 from traceforge.attribute.findings.effects import Effect, effect_in_turns, effect_on_job, with_one_off
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
-from traceforge.attribute.findings.grading import GradeLimits, pattern_of
+from traceforge.attribute.findings.grading import GradeInputs, GradeLimits, grade_of_ranks, pattern_of
 from traceforge.attribute.findings.search import search
 
 LIMITS = GradeLimits()
@@ -162,6 +162,21 @@ def test_a_small_effect_does_not_count_however_certain() -> None:
     delays[:, 0] = 0.9
 
     assert judged(delays) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "p_value", "grade"),
+    [(0.03, 0.004, "low"), (0.03, 0.001, "medium"), (0.06, 0.004, "medium"), (0.06, 0.02, "low")],
+    ids=["small and likely", "small and unlikely", "larger", "larger and likely"],
+)
+def test_a_small_delay_has_to_be_less_likely_by_chance_than_a_large_one(
+    share: float, p_value: float, grade: str
+) -> None:
+    # given ranks that own four fifths of what is lost, 8 in each of some iterations
+    found = GradeInputs(share, dominance=0.8, p_value=p_value, iterations=24, affected=9, hit_share=0.08)
+
+    # then of what is small one in five hundred is still one of the many that are tried
+    assert grade_of_ranks(found, LIMITS) == grade
 
 
 def test_a_delay_that_ranks_take_in_turns_is_nobodys() -> None:

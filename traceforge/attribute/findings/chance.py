@@ -5,17 +5,20 @@ one set from each stretch. The upper tail of that sum comes from its cumulants (
 Robinson 1982): what shuffling ranks ten million times would show, without shuffling. It is then multiplied by the
 number of sets that could have been named. Draws are taken with replacement, which spreads sums of several ranks wider
 than they are: cautious. Delays are above what is usual for a rank's own role, so that roles need not be told apart.
+A small delay must also be more than devices differ by for a whole run (`level_p_value`).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, gammaln
 
-from traceforge.stats import lasting_count
+from traceforge.stats import lasting_count, t_p_value
 
 Delays = NDArray[np.float64]
 
 _TILT_ERROR = 0.01
+# Stands for no spread at all.
+_TINY = float(np.finfo(np.float64).tiny)
 # Beyond this exponent a draw's greatest value is as good as certain.
 _LARGEST_TILT = 500.0
 
@@ -48,6 +51,27 @@ def gathering_p_value(delays_ns: Delays, ranks: NDArray[np.int64], alternatives:
     if largest <= 0:
         return 1.0
     return min(1.0, alternatives * _tail(blocks / largest, len(ranks), float(blocks[:, ranks].sum()) / largest))
+
+
+def level_p_value(own_ns: Delays, ranks: NDArray[np.int64], alternatives: float) -> float:
+    """Probability that some such set works so much longer on average by chance, as devices differ for a whole run.
+
+    Shuffling ranks anew in each stretch takes what lasts for evidence. Here each rank counts once: Student's t of the
+    set's mean level against the others', with the spread among ranks. 0 where there are two, which show no spread.
+
+    Args:
+        own_ns: each rank's own work above the reference, shape (iterations, ranks).
+        ranks, alternatives: as for `gathering_p_value`.
+    """
+    levels = own_ns.mean(axis=0)
+    mine, others = levels[ranks], np.delete(levels, ranks)
+    degrees = len(levels) - 2
+    if degrees < 1 or not len(others):
+        return 0.0
+    variance = (len(mine) * mine.var() + len(others) * others.var()) / degrees * (1 / len(mine) + 1 / len(others))
+    beyond = float(mine.mean() - others.mean())
+    t = beyond / max(float(np.sqrt(variance)), _TINY)
+    return min(1.0, alternatives * float(t_p_value(t, degrees)) / 2) if beyond > 0 else 1.0
 
 
 def subsets(ranks: int, size: int) -> float:

@@ -66,7 +66,9 @@ def grade_of_ranks(found: GradeInputs, limits: GradeLimits) -> str:
         return "medium"
     # Several that stand out at once share what is lost.
     is_certain = found.share >= limits.high_share and found.p_value <= thresholds.HIGH_P_VALUE
-    is_likely = found.dominance >= thresholds.MEDIUM_DOMINANCE and found.p_value <= thresholds.MEDIUM_P_VALUE
+    # Of the many subjects and causes tried, chance makes some small delay stand out far oftener than a large one.
+    limit = thresholds.MEDIUM_P_VALUE if found.share >= limits.high_share else thresholds.HIGH_P_VALUE
+    is_likely = found.dominance >= thresholds.MEDIUM_DOMINANCE and found.p_value <= limit
     return "medium" if found.share >= limits.medium_share and (is_likely or is_certain) else "low"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from traceforge.attribute.cause import SEVERAL, UNEXPLAINED, Cause, causes
-from traceforge.attribute.findings.chance import subsets
+from traceforge.attribute.findings.chance import level_p_value, subsets
 from traceforge.attribute.findings.effects import (
     Effect,
     apart_from_all,
@@ -143,7 +143,7 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
 def _leads_in_turns(run: JudgedRun, cost: Delays, node: CauseNode, best: FindingCandidate, limits: GradeLimits) -> bool:
     """Whether a rank only leads more often than others that lose in turns with it: nothing is surely its own."""
     effect = best.effect
-    is_sure = (effect.p_value or 0.0) <= thresholds.HIGH_P_VALUE or effect.dominance >= thresholds.HIGH_DOMINANCE
+    is_sure = (effect.p_value or 0.0) <= thresholds.CONTENTION_P_VALUE or effect.dominance >= thresholds.HIGH_DOMINANCE
     if best.subject.kind != "rank" or is_sure or not _takes_turns(run, node):
         return False
     turns = effect_in_turns(cost, run.durations_ns, replace(limits, any_size=True))
@@ -178,18 +178,21 @@ def _effects(
             subjects.add(struck)
     apart = apart_from_all(cost, own)
     for subject in sorted(subjects - {everyone(run)}, key=lambda one: one.places):
-        effect = effect_of_subject(run, apart, subject, limits, len(known))
+        effect = effect_of_subject(run, apart, own, subject, limits, len(known))
         if effect is not None:
             # A kernel that takes long now and then is what heavy-tailed noise looks like.
             recurs = limits.any_size or len(effect.affected) >= thresholds.FEW_ITERATIONS
             yield subject, _as_sure_as(effect, together, apart, subject) if recurs else effect
 
 
-def effect_of_subject(run: JudgedRun, cost: Delays, subject: Subject, limits: GradeLimits, known: int) -> Effect | None:
+def effect_of_subject(
+    run: JudgedRun, cost: Delays, own: Delays, subject: Subject, limits: GradeLimits, known: int
+) -> Effect | None:
     """How a subject's delay stands out; None where it is too small.
 
     Args:
         cost: delay by some cause, shape (iterations, ranks).
+        own: the ranks' own work above the reference, likewise.
         known: number of hosts, stages and groups.
     """
     count, size = len(run.ranks), len(subject.places)
@@ -198,6 +201,10 @@ def effect_of_subject(run: JudgedRun, cost: Delays, subject: Subject, limits: Gr
         # Any two ranks that were struck once, each at its time, would make such a set.
         limits = replace(limits, one_off_share=np.inf)
     effect = effect_on_ranks(cost, subject.places, run.durations_ns, limits, alternatives)
+    if effect is not None and effect.confidence == "medium" and effect.share < limits.high_share:
+        # Devices differ for a whole run: what is small may be no more than that.
+        is_usual = level_p_value(own, np.asarray(subject.places), alternatives) > thresholds.HIGH_P_VALUE
+        return replace(effect, confidence="low") if is_usual else effect
     if effect is None or effect.confidence != "low" or not run.shares_cores:
         return effect
     # Cores that are taken away strike the ranks of a host at random; what always strikes the same ones is theirs.

@@ -109,15 +109,16 @@ def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
 
 
 def _smallest(
-    run: JudgedRun, subjects: Sequence[Subject], cost: Delays, _own: Delays, limits: GradeLimits
+    run: JudgedRun, subjects: Sequence[Subject], cost: Delays, own: Delays, limits: GradeLimits
 ) -> float | None:
     if _moves_reference(run, subjects):
         return None
 
     def is_found(subject: Subject, delay_ns: float) -> bool:
-        more = cost.copy()
-        more[:, list(subject.places)] += delay_ns / len(subject.places)
-        effect = effect_of_subject(run, more, subject, limits, len(subjects))
+        more, longer, places = cost.copy(), own.copy(), list(subject.places)
+        more[:, places] += delay_ns / len(places)
+        longer[:, places] += delay_ns
+        effect = effect_of_subject(run, more, longer, subject, limits, len(subjects))
         return effect is not None and effect.confidence != "low"
 
     return _first_found(run, [partial(is_found, one) for one in subjects])
