@@ -312,9 +312,7 @@ SIGHT_SHARE: Annotated[
 SHARP_SIGHT_SHARE: Annotated[
     float,
     Meaning(
-        "share of the mean iteration",
-        "That nothing stands out is certain if so small a delay would (5 % and a hair).",
-        "verdict",
+        "share of the mean iteration", "That nothing stands out is certain if a delay this small would.", "verdict"
     ),
 ] = 0.051
 BLURRED_SIGHT_SHARE: Annotated[
