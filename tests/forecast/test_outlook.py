@@ -31,4 +31,4 @@ def test_a_tail_without_a_variance_is_refused_with_its_shape() -> None:
 
     beyond = [row for row in rows if row.method == "tail"]
     assert all(row.slowest_ns is None for row in beyond)
-    assert all("it may be 0.5 or more" in str(row.refusal) for row in beyond)
+    assert all("from 0.5 on there is none" in str(row.refusal) for row in beyond)

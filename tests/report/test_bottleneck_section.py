@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.given import MS, Trace, built, data_parallel_job, store_of
 from traceforge import api
 from traceforge.api import STAGES
+from traceforge.report.operation_sums import summed
+from traceforge.report.sections.operations import columns_of, told
 from traceforge.store.database import Store
 
 
@@ -87,3 +89,30 @@ def test_kernels_are_added_up_by_their_whole_names() -> None:
     # then the larger is the largest, and not their sum
     assert re.search(r"Most time goes to [^ ]*…[^ ]*, 9.00 ms of an iteration", words)
     assert "17.0 ms of an iteration" not in words
+
+
+def test_what_several_kernels_of_an_operation_take_is_told_with_their_number() -> None:
+    # given an operation with two kernels, neither of which is the largest row of the table
+    rows = [_operation("aten::cat", 18.5), _operation("aten::addmm", 10.7), _operation("aten::addmm", 10.3)]
+
+    found = summed(rows, lambda row: str(row["operation"]))
+
+    assert [(row["name"], row["duration_ns"], row["rows"]) for row in found] == [
+        ("aten::addmm", 21.0, 2), ("aten::cat", 18.5, 1),
+    ]  # fmt: skip
+    assert [told(row) for row in found] == [
+        "aten::addmm, 21\N{NO-BREAK SPACE}ns over 2 rows",
+        "aten::cat, 18\N{NO-BREAK SPACE}ns",
+    ]
+
+
+def test_where_the_operation_of_most_time_is_unknown_kernels_stand_first() -> None:
+    # given a kernel that a captured graph launched, and a small one of a known operation
+    rows = [_operation("", 99.0), _operation("aten::copy_", 1.0)]
+
+    assert [column.title for column in columns_of(rows)][:1] == ["kernel"]
+    assert [column.title for column in columns_of(rows[1:])][:1] == ["operation"]
+
+
+def _operation(name: str, duration_ns: float) -> dict[str, object]:
+    return {"operation": name, "duration_ns": duration_ns, "share": 0.1}

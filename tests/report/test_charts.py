@@ -79,7 +79,7 @@ SPECS = {
     "racks": racks_spec(["a", "b"], [-1, 1]),
     "ring": ring_spec(2, 4),
     "bars": bars_spec("bars", share_axis("share"), ("cause", "share"), ["1 %"]),
-    "bandwidth": bandwidth_spec(["all_reduce", "broadcast"], [1.0, 20.0]),
+    "bandwidth": bandwidth_spec(["all_reduce", "broadcast"], [325.0, 2e10]),
     "scaling": scaling_spec(
         "efficiency, %",
         [4, 16],
@@ -128,3 +128,9 @@ def test_a_specification_that_is_not_valid_is_noticed() -> None:
 def test_the_axis_of_durations_starts_at_zero_where_little_would_be_left_out() -> None:
     assert strip_domain(90.0, 100.0) == [88.5, 103.0]
     assert strip_domain(5.0, 100.0)[0] == 0
+
+
+def test_an_iteration_far_from_its_neighbours_in_number_can_be_seen() -> None:
+    # Of a thousand numbers each is a third of a pixel wide: ends that stick out by half the line's width stay seen.
+    lines = [layer["mark"] for layer in SPECS["strip"]["layer"] if "x2" in layer["encoding"]]
+    assert [mark.get("strokeCap") for mark in lines if mark["type"] == "rule"] == ["square"]

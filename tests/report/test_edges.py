@@ -5,6 +5,7 @@ import re
 import pytest
 
 from traceforge.report import Report, build_report
+from traceforge.report.sections.waterfall import parts_of
 from traceforge.store.database import Store
 
 from .tables import MS, Job, borrowed
@@ -89,6 +90,8 @@ def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:
         page = words(report_of(store).html)
     assert "Faster than reference" in page
     assert "Negative bars are credits" in page
+    # and it is not netted against what stays unexplained among the failure modes
+    assert not re.search(r"Unexplained not attributed \N{MINUS SIGN}", page)
     assert "Unexplained" in page
 
 
@@ -147,3 +150,33 @@ def test_no_line_breaks_between_a_number_and_its_unit() -> None:
 
     bare = re.sub(r"<(script|style|pre|code|title)\b.*?</\1>", " ", html, flags=re.DOTALL)
     assert re.findall(r".{0,30}\d (?:%|(?:[nµm]?s|[kMGT]?B)\b).{0,10}", re.sub(r"<[^>]*>", "|", bare)) == []
+
+
+def test_what_is_summed_over_causes_counts_no_rank_twice() -> None:
+    # given 13 parts, more than are drawn: two of them small, each of the same four ranks
+    alone = [_part_row("slow_compute", rank, 1, is_alone=True) for rank in range(11)]
+    small = [_part_row(cause, 0, 4, is_alone=False) for cause in ("host_stall", "late_launch")]
+
+    labels = [part.label for part in parts_of([*alone, *small])]
+
+    assert labels.count("Runtime and control plane, smaller parts") == 1
+    assert not any("8 ranks" in label for label in labels)
+
+
+def _part_row(cause: str, rank: int, ranks: int, *, is_alone: bool) -> dict[str, object]:
+    mode = "synchronization_amplification" if cause == "slow_compute" else "runtime_control_plane"
+    return {
+        "mode": mode, "shown_cause": cause, "is_unexplained": False, "is_alone": is_alone, "rank": rank,
+        "subject": None, "ranks": ranks, "delay_ns": 1.0, "share": 0.01, "share_of_delay": 0.01,
+    }  # fmt: skip
+
+
+def test_a_failure_mode_that_costs_much_gets_no_all_clear_where_nobody_is_to_blame() -> None:
+    with borrowed(Job()) as store:
+        store.execute(
+            "INSERT INTO attribute.delay (run_id, iteration, mode, cause, delay_ns)"
+            " SELECT run_id, iteration, 'fabric_contention', 'slow_transfer', 20000000 FROM attribute.excess"
+        )
+        page = words(report_of(store).html)
+    assert re.search(r"Fabric contention \(\d\d %\): no culprit found\.", page)
+    assert not re.search(r"ontention[a-z, ]*: no problem found", page)

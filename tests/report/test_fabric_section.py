@@ -84,6 +84,8 @@ def test_dumps_of_a_hang_alone_get_a_verdict_that_names_who_is_waited_for(hangin
     assert verdict["headline"].startswith("Rank 2 never made the call that 2 ranks wait in: all_reduce<b> 9")
     assert "Look at the stacks of rank 2" in verdict["next_step"]
     assert "all_reduce<b>" not in hanging.html
+    # and the stacks that it asks for come with the command that prints them
+    assert "xargs -n 1 py-spy dump" in words_of(hanging, "verdict")
 
 
 def test_a_dump_without_calls_counts_as_used_as_the_verdict_rests_on_it(hanging: Report) -> None:
@@ -137,6 +139,8 @@ def test_ranks_nics_and_rings_are_told_in_words(on_two_hosts: Report) -> None:
 
     assert "4 ranks of 2 hosts use 4 NICs, one per rank." in words
     assert "runs 1 ring through 4 ranks; the first crosses the network 2 times." in words
+    # none of those that share the load evenly is called the busiest
+    assert "Each of the 4 NICs in use carries 50 % of its host" in words
     assert "mlx5_2 (IB/2) carries none" in words
     assert "network, GPU Direct RDMA" in words
 

@@ -10,6 +10,7 @@ from traceforge.report.formatting import (
     duration_range,
     listed,
     lowered,
+    minus_signs,
     named_ranks,
     options_apart,
     percent,
@@ -136,3 +137,9 @@ def test_options_of_commands_are_told_apart_from_words_with_hyphens() -> None:
 def test_ranks_are_named_in_the_number_that_they_have() -> None:
     assert named_ranks([3]) == "rank 3"
     assert named_ranks([3, 5, 6, 7]) == "ranks 3, 5\N{EN DASH}7"
+
+
+def test_negative_numbers_of_a_text_get_a_true_minus_and_words_keep_their_hyphens() -> None:
+    assert minus_signs("0.5 (-1.84 to 2): stream-1, 2-9, all-reduce") == (
+        "0.5 (\N{MINUS SIGN}1.84 to 2): stream-1, 2-9, all-reduce"
+    )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from traceforge.report.bundle import page_script, timeline_script
 from traceforge.report.kept_text import kept_text
 
 NAME = "vega-1.js"
@@ -98,3 +99,11 @@ def test_a_place_that_is_no_full_path_is_not_taken(monkeypatch: pytest.MonkeyPat
     kept_text(NAME, Maker())
 
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_our_own_scripts_travel_without_comments_line_ends_or_the_drawing_library() -> None:
+    # given sources of 99 kB; the drawing library alone would add 900 kB
+    scripts = [timeline_script(), page_script()]
+
+    assert sum(map(len, scripts)) < 72_000
+    assert not any("/**" in script or "\n" in script.rstrip("\n") for script in scripts)

@@ -55,3 +55,10 @@ def test_the_target_is_quoted_or_left_open(command: str | None, target: str) -> 
 def test_without_a_finding_only_the_advice_is_left() -> None:
     found = steps("Record more.", None, has_devices=False, is_other_work=False, command=None)
     assert [(step.text, step.command) for step in found] == [("Record more.", "")]
+
+
+@pytest.mark.parametrize(("hang", "look"), [("absent", "py-spy dump --pid"), ("stuck", "grep -i xid"), ("unknown", "")])
+def test_a_hang_is_looked_at_with_a_command_where_one_tells_more(hang: str, look: str) -> None:
+    found = steps("Look at it.", None, has_devices=False, is_other_work=False, command=None, hang=hang)
+    assert found[0].text == "Look at it."
+    assert [step.command.endswith(look) for step in found[1:]] == ([True] if look else [])

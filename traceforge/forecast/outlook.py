@@ -74,6 +74,7 @@ def _refusal(tail: Tail | None) -> str:
         above = f"the {format_share(thresholds.TAIL_QUANTILE)} quantile"
         return f"Fewer than {thresholds.LEAST_TAIL_VALUES} values lie above {above}: too few to show a tail."
     return (
-        f"The shape of the tail is {tail.shape:.2f} [{tail.low_shape:.2f}, {tail.high_shape:.2f}]: it may be"
-        f" {thresholds.HEAVIEST_TAIL} or more, where the slowest rank has no expected lateness."
+        f"The tail may be too heavy for the slowest rank to have an expected lateness: its shape is {tail.shape:.2f} "
+        f"(95 % interval {tail.low_shape:.2f} to {tail.high_shape:.2f}); from {thresholds.HEAVIEST_TAIL} on there is"
+        " none."
     )

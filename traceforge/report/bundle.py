@@ -27,37 +27,37 @@ def vega_script() -> str:
     Raises:
         TraceforgeError: it holds something that cannot stand inside a `<script>` element.
     """
-    from importlib.metadata import version
-
     import altair
-    import vl_convert
 
-    major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
-    snippet = hashlib.sha256(_SNIPPET.encode()).hexdigest()[:12]
-    script = kept_text(
-        f"vega-{version('vl-convert-python')}-{major}.{minor}-{snippet}.js",
-        lambda: str(vl_convert.javascript_bundle(_SNIPPET, vl_version=f"{major}.{minor}")),
-    )
-    return _checked(script, "the Vega bundle")
+    vl_version = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return _checked(_bundled("vega", _SNIPPET, vl_version), "the Vega bundle")
 
 
 @cache
 def page_script() -> str:
     """Our own scripts, each in a scope of its own: tabs, tables, copying, and charts drawn when they come into view."""
-    return _checked(_lean("\n".join(asset(f"{name}.js") for name in _PAGE)), "the page's script")
+    return _checked(_bundled("page", "\n".join(asset(f"{name}.js") for name in _PAGE)), "the page's script")
 
 
 @cache
 def timeline_script() -> str:
     """The script of the timeline: its files in one scope of their own, the later ones on top of the earlier."""
-    parts = [asset(f"timeline_{name}.js") for name in _TIMELINE]
-    return _checked('(() => {\n"use strict";\n' + _lean("\n".join(parts)) + "})();\n", "the timeline's script")
+    parts = "\n".join(asset(f"timeline_{name}.js") for name in _TIMELINE)
+    return _checked(_bundled("timeline", f'(() => {{\n"use strict";\n{parts}}})();\n'), "the timeline's script")
 
 
-def _lean(script: str) -> str:
-    """Our own script without indentation and without lines that only comment; its texts span no lines."""
-    lines = (line.strip() for line in script.splitlines())
-    return "".join(f"{line}\n" for line in lines if line and not line.startswith(("//", "/**")))
+def _bundled(name: str, script: str, vl_version: str | None = None) -> str:
+    """A script with what it imports, without comments, indentation and line ends; kept by all that it depends on."""
+    from importlib.metadata import version
+
+    def make() -> str:
+        import vl_convert
+
+        return str(vl_convert.javascript_bundle(script, vl_version=vl_version))
+
+    content = hashlib.sha256(script.encode()).hexdigest()[:12]
+    versions = "-".join(filter(None, (version("vl-convert-python"), vl_version)))
+    return kept_text(f"{name}-{versions}-{content}.js", make)
 
 
 @cache

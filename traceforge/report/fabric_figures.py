@@ -80,16 +80,19 @@ def _carried(row: Row) -> str:
 
 
 def _nics_caption(rows: list[Row], used: list[Row]) -> str:
-    idle = [row for row in rows if not row["edge_count"] and row["host"] == rows[0]["host"]]
+    busiest = max(used, key=lambda row: row["edge_share"])
+    idle = [row for row in rows if not row["edge_count"] and row["host"] == busiest["host"]]
     shares = {percent(row["edge_share"]) for row in used}
     if len(shares) == 1 < len(used) and not idle:
         return f"Connections are spread evenly: each of {count(len(used))} NICs carries {shares.pop()} of its host's."
-    busiest = max(used, key=lambda row: row["edge_share"])
-    text = f"The busiest NIC, {_nic(busiest)} of host {clean(busiest['host'], 40)}, carries "
-    text += f"{percent(busiest['edge_share'])} of its host's connections"
+    if len(shares) == 1 < len(used):
+        text = f"Each of the {count(len(used))} NICs in use carries {shares.pop()} of its host's connections"
+    else:
+        text = f"The busiest NIC, {_nic(busiest)} of host {clean(busiest['host'], 40)}, carries "
+        text += f"{percent(busiest['edge_share'])} of its host's connections"
     if idle:
         carry = "carries" if len(idle) == 1 else "carry"
-        text += f"; on {clean(rows[0]['host'], 40)}, {listed([_nic(row) for row in idle])} {carry} none"
+        text += f"; on {clean(busiest['host'], 40)}, {listed([_nic(row) for row in idle])} {carry} none"
     return text + "."
 
 

@@ -254,6 +254,11 @@ def _plain(value: float) -> str:
     return _MINUS + text if value < 0 and float(text) != 0 else text
 
 
+def minus_signs(text: str) -> str:
+    """A text of the database with a true minus before its negative numbers."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", _MINUS, text)
+
+
 def crossed(layout: str) -> str:
     """A parallel layout such as `pp 4 x dp 2` with a true multiplication sign."""
     return layout.replace(" x ", " \N{MULTIPLICATION SIGN} ")

@@ -45,10 +45,23 @@ _QUERIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "allocator_stall": ("See in which calls the device idles.", "idle_by_cause"),
     }
 )
+_STACKS = Advice(
+    "While the job still hangs, print the stack of each process that holds a GPU of that host.",
+    "nvidia-smi --query-compute-apps=pid --format=csv,noheader | xargs -n 1 py-spy dump --pid",
+)
+_OF_HANGS: Mapping[str, Advice] = MappingProxyType(
+    {
+        "absent": _STACKS,
+        "order": _STACKS,
+        "none": _STACKS,
+        "stuck": Advice("Read what the kernel of that host says of its devices.", "dmesg -T | grep -i xid"),
+        "transfer": Advice(*_OF_LINKS),
+    }
+)
 
 
 def steps(
-    advice: str, finding: Finding | None, *, has_devices: bool, is_other_work: bool, command: str | None
+    advice: str, finding: Finding | None, *, has_devices: bool, is_other_work: bool, command: str | None, hang: str = ""
 ) -> list[Advice]:
     """The advice of the verdict, then what to run.
 
@@ -56,8 +69,11 @@ def steps(
         advice: the verdict's own next step.
         is_other_work: whether the culprit has more to do than its peers, so that its hardware is no suspect.
         command: what made the report.
+        hang: kind of the hang that the verdict tells of; empty where it tells of none.
     """
     found = [Advice(advice)] if advice else []
+    if hang in _OF_HANGS:
+        found.append(_OF_HANGS[hang])
     if finding is None:
         return found
     if not is_other_work and (look := _look(finding, has_devices=has_devices)) is not None:

@@ -17,6 +17,7 @@ from traceforge.report.formatting import (
     duration,
     listed,
     lowered,
+    minus_signs,
     money,
     percent,
     plural,
@@ -303,7 +304,7 @@ def _outlook(outlook: Sequence[Row]) -> TableFigure:
         caption += f"; of {count(last['ranks'])} it would be {duration(last['slowest_ns'])}"
     caption += f". {percent(first['persistent_share'])} of the spread stays with the same ranks."
     refused = [row["refusal"] for row in outlook if row["refusal"]]
-    notes = [f"No number for more ranks: {lowered(clean(refused[0], 300))}"] if refused else []
+    notes = [f"No number for more ranks: {lowered(minus_signs(clean(refused[0], 300)))}"] if refused else []
     return TableFigure("scaling-outlook", caption, Table.of(known, columns), ["sections/scaling_outlook"], notes)
 
 

@@ -48,7 +48,7 @@
     const figureData = dataOf(figure);
     const panel = figureData.panels[Number(chart.dataset.panel)];
     const spec = { ...panel.spec, datasets: unpackAll(panel.data) };
-    vegaEmbed(chart, spec, options).then(
+    window.vegaEmbed(chart, spec, options).then(
       (result) => {
         chart.dataset.state = "drawn";
         chart.style.minHeight = "";

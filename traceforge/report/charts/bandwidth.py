@@ -37,8 +37,8 @@ def operation_swatch(place: int) -> str:
     return list(_MARKS.values())[place]
 
 
-def bandwidth_spec(operations: Sequence[str], bandwidths_gb_s: Sequence[float]) -> Spec:
-    """The chart for these operations, in the order of their marks, over these medians in GB/s."""
+def bandwidth_spec(operations: Sequence[str], bytes_per_s: Sequence[float]) -> Spec:
+    """The chart for these operations, in the order of their marks, over these median bandwidths."""
     shapes = list(_MARKS)[: len(operations)]
     colours = [variable(_MARKS[shape]) for shape in shapes]
     x = alt.X(
@@ -48,15 +48,15 @@ def bandwidth_spec(operations: Sequence[str], bandwidths_gb_s: Sequence[float]) 
         axis=alt.Axis(format="~s", tickCount=TICKS, grid=False),
     )
     y = alt.Y(
-        "median_gb_s:Q",
-        title="bus bandwidth, GB/s",
+        "median_bytes_per_s:Q",
+        title="bus bandwidth, B/s",
         scale=alt.Scale(type="log", nice=True),
-        axis=alt.Axis(format="~g", values=_ticks(min(bandwidths_gb_s), max(bandwidths_gb_s))),
+        axis=alt.Axis(format="~s", values=_ticks(min(bytes_per_s), max(bytes_per_s))),
     )
     colour = alt.Color("op:N", legend=None, scale=alt.Scale(domain=list(operations), range=colours))
     base = rows_of("kinds")
     spans = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
-        x=x, y=alt.Y("low_gb_s:Q"), y2=alt.Y2("high_gb_s:Q"), color=colour
+        x=x, y=alt.Y("low_bytes_per_s:Q"), y2=alt.Y2("high_bytes_per_s:Q"), color=colour
     )
     dots = base.mark_point(size=70, filled=True, opacity=1, strokeWidth=1).encode(
         x=x,
@@ -80,6 +80,6 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def bandwidth_table(rows: Sequence[Mapping[str, object]]) -> Dataset:
-    """The kinds by column; bandwidths in GB/s."""
-    names = ("op", "label", "shown", "size_bytes", "calls", "median_gb_s", "low_gb_s", "high_gb_s")
+    """The kinds by column; bandwidths in bytes a second."""
+    names = ("op", "label", "shown", "size_bytes", "calls", "median_bytes_per_s", "low_bytes_per_s", "high_bytes_per_s")
     return {name: [row[name] for row in rows] for name in names}

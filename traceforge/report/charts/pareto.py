@@ -36,7 +36,7 @@ def pareto_spec() -> Spec:
     scale = alt.Scale(zero=False, nice=True, padding=12)
     axis = alt.Axis(tickCount=TICKS, labelExpr=_SIGNED)
     x = alt.X("change:Q", title="change of throughput, %", scale=scale, axis=axis)
-    y = alt.Y("variation:Q", title="variation of iteration time, %", scale=scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y("variation:Q", title="variation of steps end to end, %", scale=scale, axis=alt.Axis(tickCount=5))
     tooltip = [
         alt.Tooltip("label:N", title="policy"),
         alt.Tooltip("change:Q", title="throughput, %", format="+.2f"),

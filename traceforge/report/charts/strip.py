@@ -44,7 +44,10 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
     y = alt.Y("duration_ms:Q", title="ms", scale=scale, axis=alt.Axis(tickCount=5))
     low = alt.Y("low_ms:Q", title="ms")
     spans = base.mark_rect(opacity=0.25).encode(x=x, x2=alt.X2("to:Q"), y=low, y2=alt.Y2("high_ms:Q"), color=colour)
-    lines = base.mark_rule(strokeWidth=3).encode(x=x, x2=alt.X2("to:Q"), y=y, color=colour, tooltip=tooltip)
+    # Square ends: a line of an iteration far from its neighbours in number would be narrower than a pixel.
+    lines = base.mark_rule(strokeWidth=3, strokeCap="square").encode(
+        x=x, x2=alt.X2("to:Q"), y=y, color=colour, tooltip=tooltip
+    )
     median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y=alt.Y("duration_ms:Q"))
     change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x=alt.X("at:Q"))
     layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", 11)}

@@ -66,7 +66,7 @@ def _bandwidth(rows: list[Row]) -> list[Block]:
         return []
     operations = shown_operations([_operation(row) for row in drawn])
     panel = Panel(
-        bandwidth_spec(operations, [row["bandwidth_bytes_per_s"] / 1e9 for row in drawn]),
+        bandwidth_spec(operations, [row["bandwidth_bytes_per_s"] for row in drawn]),
         {"kinds": bandwidth_table([_kind(row, operations) for row in drawn])},
         "Bus bandwidth of each kind of collective by its size, both on logarithmic scales.",
     )
@@ -92,16 +92,16 @@ def _operation(row: Row) -> str:
 
 def _kind(row: Row, operations: list[str]) -> Row:
     operation = _operation(row)
-    low, median, high = (row[f"{end}bandwidth_bytes_per_s"] / 1e9 for end in ("low_", "", "high_"))
+    low, median, high = (row[f"{end}bandwidth_bytes_per_s"] for end in ("low_", "", "high_"))
     return {
         "op": operation if operation in operations else OTHER,
         "label": f"{operation} of {size(row['size_bytes'])} in {clean(row['group_name'], 60)}",
         "shown": str(rate(row["bandwidth_bytes_per_s"])),
         "size_bytes": row["size_bytes"],
         "calls": row["calls"],
-        "median_gb_s": float(f"{median:.6g}"),
-        "low_gb_s": float(f"{low:.6g}"),
-        "high_gb_s": float(f"{high:.6g}"),
+        "median_bytes_per_s": float(f"{median:.6g}"),
+        "low_bytes_per_s": float(f"{low:.6g}"),
+        "high_bytes_per_s": float(f"{high:.6g}"),
     }
 
 
@@ -129,7 +129,7 @@ def _slowest(context: Context, kinds: list[Row]) -> Block:
     iterations = [str(number) for number in dict.fromkeys(known) if number is not None]
     of_size = "" if worst["size_bytes"] is None else f" of {size(worst['size_bytes'])}"
     pair = f" between ranks {worst['between_ranks']}" if worst["between_ranks"] else ""
-    caption = f"The slowest call, {_operation(worst)}{of_size}{pair}, takes"
+    caption = f"The call that loses most, {_operation(worst)}{of_size}{pair}, takes"
     caption += f" {duration(worst['transfer_ns'])}; the fastest quarter of its kind takes at most"
     caption += f" {duration(worst['reference_transfer_ns'])}."
     if iterations:

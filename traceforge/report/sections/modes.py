@@ -35,6 +35,7 @@ from traceforge.report.formatting import (
 from traceforge.report.missing_data import missing
 from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
+from traceforge.thresholds.attribute import SPREAD_SHARE
 
 _MOST_CARDS = 8
 _SETTLES = {
@@ -103,14 +104,19 @@ def _caption(findings: Sequence[Finding], rows: Mapping[str, Row]) -> str:
     found = _modes([finding for finding in findings if finding.is_significant])
     hit = {one.mode for one in findings}
     # Without any delay of a kind there may have been nothing to compare: that is no all-clear.
-    ruled_out = [lowered(mode_name(mode)) for mode in MODES[:-1] if mode in rows and mode not in hit]
+    open_modes = [mode for mode in MODES[:-1] if mode in rows and mode not in hit]
+    ruled_out = [lowered(mode_name(mode)) for mode in open_modes if rows[mode]["share"] < SPREAD_SHARE]
+    spread = [mode for mode in open_modes if rows[mode]["share"] >= SPREAD_SHARE]
     hinted = [lowered(mode_name(mode)) for mode in _modes(list(findings)) if mode not in found]
     if not findings:
         return "No failure mode exceeds the scatter between iterations."
     shown = [lowered(mode_name(mode)) for mode in found]
     text = f"{capital(listed(shown))} found" if found else "No failure mode stands out"
     text += f"; only a hint of {listed(hinted).replace('unexplained', 'unexplained delay')}" if hinted else ""
-    return f"{text}. {capital(listed(ruled_out))}: no problem found." if ruled_out else f"{text}."
+    text += f". {capital(listed(ruled_out))}: no problem found" if ruled_out else ""
+    # Where much is lost, that nobody is named is no all-clear.
+    costly = [f"{lowered(mode_name(mode))} ({percent(rows[mode]['share'])})" for mode in spread]
+    return f"{text}. {capital(listed(costly))}: no culprit found." if costly else f"{text}."
 
 
 def _card(finding: Finding, context: Context) -> Card:

@@ -26,7 +26,7 @@ def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/operations")
     if not rows:
         return missing("No operation can be listed", context)
-    table = Table.of(rows, _columns(rows), _MOST_OPERATIONS)
+    table = Table.of(rows, columns_of(rows), _MOST_OPERATIONS)
     queries = ["sections/operations", "sections/operations_coverage"]
     notes = ["Of a mean iteration of a mean rank." if context.job.used else "Of a mean rank."]
     if any(row["flops_per_s"] is not None for row in rows):
@@ -41,11 +41,12 @@ def _build(context: Context) -> Section | Missing:
     return Section(blocks)
 
 
-def _columns(rows: list[Row]) -> tuple[TableColumn, ...]:
-    """Where no operation is known, kernels stand first in place of an empty column."""
-    if any(row["operation"] for row in rows):
+def columns_of(rows: list[Row]) -> tuple[TableColumn, ...]:
+    """Where the operation of most time is not known, kernels stand first in place of an empty column."""
+    known = [row for row in rows if row["operation"]]
+    if 2 * sum(row["duration_ns"] for row in known) >= sum(row["duration_ns"] for row in rows):
         return (_OPERATION, *_SIZES, _KERNEL, *_KIND)
-    return (_KERNEL, *_SIZES, *_KIND)
+    return (_KERNEL, *_SIZES, *([_OPERATION] if known else []), *_KIND)
 
 
 def _operations_caption(rows: list[Row], context: Context) -> str:
@@ -54,12 +55,14 @@ def _operations_caption(rows: list[Row], context: Context) -> str:
     work = summed([row for row in rows if row["kind"] != _COMMUNICATION], _named)
     first = largest[0]
     if not work or work[0]["name"] == first["name"]:
-        return f"Most time goes to {_of(first)} of {whole}."
-    return f"Most time goes to {_of(first)} of {whole}, waiting included; of the work, to {_of(work[0])}."
+        return f"Most time goes to {told(first)} of {whole}."
+    return f"Most time goes to {told(first)} of {whole}, waiting included; of the work, to {told(work[0])}."
 
 
-def _of(row: Row) -> str:
-    return f"{clean(row['name'], _NAME_COLUMNS)}, {duration(row['duration_ns'])}"
+def told(row: Row) -> str:
+    """Name and time of what was summed, and of how many rows of the table it is the sum."""
+    whole = f" over {count(row['rows'])} rows" if row["rows"] > 1 else ""
+    return f"{clean(row['name'], _NAME_COLUMNS)}, {duration(row['duration_ns'])}{whole}"
 
 
 def _named(row: Row) -> str:

@@ -10,7 +10,7 @@ from traceforge.report.blocks import Block, Figure, Missing, Panel, Section, Tab
 from traceforge.report.charts.forest import ForestRow, forest_spec, forest_table
 from traceforge.report.charts.pareto import Trial, pareto_spec, trials_table
 from traceforge.report.context import Context, Row
-from traceforge.report.formatting import capital, change, clean, count, duration, percent, plural, spaced
+from traceforge.report.formatting import capital, change, clean, count, duration, minus_signs, percent, plural, spaced
 from traceforge.report.machine_readable import MOST_ENTRIES, share
 from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
@@ -56,8 +56,8 @@ def _build(context: Context) -> Section | Missing:
 def _coupling(context: Context) -> str:
     """What the run says of the coupling, where it says that there is none to use."""
     found = context.rows("sections/pacing_coupling")
-    reason = clean(found[0]["reason"] or "", 600) if found else ""
-    return f"The measured coupling is {reason}" if reason[:1] == "-" or reason[:1].isdigit() else reason
+    reason = minus_signs(clean(found[0]["reason"] or "", 600)) if found else ""
+    return f"The measured coupling is {reason}" if reason[:1] == "\N{MINUS SIGN}" or reason[:1].isdigit() else reason
 
 
 def _forest(rows: list[Row]) -> Figure:
@@ -239,12 +239,12 @@ _MEASURED_COLUMNS = (
 _COLUMNS = (
     *_POLICY_COLUMNS,
     _interval("in steps to come", "throughput_ratio_next"),
-    number("variation", lambda row: percent(row["cv"])),
+    number("variation of steps end to end", lambda row: percent(row["cv"])),
 )
 _REASON_COLUMNS = (*_POLICY_COLUMNS[:3], TableColumn("reason", lambda row: clean(row["reason"] or "—", 600), wide=True))
 _TRIAL_COLUMNS = (
     *_POLICY_COLUMNS,
-    number("variation", lambda row: percent(row["cv"])),
+    number("variation of steps end to end", lambda row: percent(row["cv"])),
     number("from", lambda row: percent(row["cv_low"])),
     number("to", lambda row: percent(row["cv_high"])),
 )

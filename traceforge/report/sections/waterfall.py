@@ -38,7 +38,7 @@ def _build(context: Context) -> Section | Missing:
     rows = context.rows("sections/waterfall")
     if not excess["iterations"] or not rows:
         return missing("No delay could be attributed", context)
-    parts = _parts(rows)
+    parts = parts_of(rows)
     total_ns, mean_ns = excess["excess_ns"], excess["duration_ns"]
     bars = [*(_bar(part) for part in parts), _total_bar(excess)]
     spec = waterfall_spec(bars, _LEAST_AXIS * mean_ns / 1e6)
@@ -56,7 +56,7 @@ def _build(context: Context) -> Section | Missing:
     return Section([figure])
 
 
-def _parts(rows: list[Row]) -> list[_Part]:
+def parts_of(rows: list[Row]) -> list[_Part]:
     """The rows as they are; where they do not fit, those that do not stand alone summed by failure mode."""
     known = [row for row in rows if not row["is_unexplained"]]
     if len(known) > _MOST_BARS:
@@ -82,8 +82,8 @@ def _sum(rows: list[Row]) -> Row:
     return {
         **rows[0],
         "shown_cause": rows[0]["mode"],
-        "subject": None,
-        "ranks": sum(row["ranks"] for row in rows),
+        # Ranks that lose by two causes would count twice.
+        "subject": "smaller parts",
         "delay_ns": sum(row["delay_ns"] for row in rows),
         "share": sum(row["share"] for row in rows),
         "share_of_delay": None if None in shares else sum(shares),
