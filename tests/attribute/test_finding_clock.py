@@ -2,10 +2,9 @@
 
 from typing import Any, cast
 
-import polars as pl
 import pytest
 
-from traceforge.attribute.finding_clock import with_device_clocks
+from traceforge.attribute.finding_clock import steps_of_clocks
 from traceforge.store.database import Store
 
 USUAL = "Compare clocks, then work."
@@ -24,9 +23,9 @@ class Telemetry:
 
 
 def step(device: dict[str, Any] | None, own: str = USUAL, **finding: str) -> str:
-    row = {"run_id": 0, "finding_id": 0, "subject_kind": "rank", "subject": "2", "host": "node1", "next_step": own}
+    row = {"run_id": 0, "finding_id": 0, "subject_kind": "rank", "subject": "2", "host": "node1"}
     store = cast(Store, Telemetry(*([DEVICE | device] if device is not None else [])))
-    return str(with_device_clocks(store, pl.DataFrame([row | finding]), pl.Series([USUAL]))["next_step"][0])
+    return steps_of_clocks(store)(row | finding | {"next_step": own, "usual_step": USUAL})
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import cast
 
-import polars as pl
 import pytest
 
-from traceforge.attribute.finding_hardware import with_unlike_devices
+from traceforge.attribute.finding_hardware import steps_of_models
 from traceforge.store.database import Store
 
 USUAL = "Compare clocks, then work."
@@ -25,7 +24,7 @@ class Devices:
 
 def step(models: Sequence[str | None], ranks: Sequence[int], cause: str = "slow_compute") -> str:
     row = {"run_id": 0, "ranks": list(ranks), "cause": cause, "next_step": USUAL}
-    return str(with_unlike_devices(cast(Store, Devices(models)), pl.DataFrame([row]))["next_step"][0])
+    return steps_of_models(cast(Store, Devices(models)))(row)
 
 
 def test_ranks_with_slower_devices_are_told_so_before_anything_else() -> None:

@@ -23,31 +23,6 @@ WITH limits AS (
     MAX(value) FILTER (WHERE name = 'attribute.CONFIGURATION_STATEMENTS') AS configuration_statements
   FROM meta.threshold
 ),
-arrived AS (
-  SELECT f.run_id, f.finding_id, COUNT(*) AS last_count
-  FROM attribute.finding AS f
-  JOIN timeline.collective AS c ON c.run_id = f.run_id AND LIST_CONTAINS(f.ranks, c.last_rank)
-  WHERE c.iteration IS NOT NULL AND f.subject_kind IN ('rank', 'ranks', 'host', 'stage') AND f.cause <> 'slow_path'
-  GROUP BY ALL
-),
-named AS (
-  SELECT *,
-    CASE subject_kind
-      WHEN 'rank' THEN FORMAT('rank {}''s', subject)
-      WHEN 'host' THEN FORMAT('host {}''s', subject)
-      WHEN 'stage' THEN FORMAT('stage {}''s', subject)
-      ELSE 'these ranks'''
-    END AS whose,
-    CASE subject_kind
-      WHEN 'rank' THEN FORMAT('Rank {}', subject)
-      WHEN 'host' THEN FORMAT('A rank of host {}', subject)
-      WHEN 'stage' THEN FORMAT('A rank of stage {}', subject)
-      ELSE 'One of these ranks'
-    END AS who
-  FROM attribute.finding
-  -- A path is nobody's work: its ranks are not late.
-  WHERE subject_kind IN ('rank', 'ranks', 'host', 'stage') AND cause <> 'slow_path'
-),
 parts AS (
   SELECT p.run_id, p.finding_id,
     STRING_AGG(FORMAT('{} {:.1f} ms', REPLACE(p.cause, '_', ' '), p.delay_ns_per_iteration / 1e6), ', '
@@ -56,10 +31,10 @@ parts AS (
   GROUP BY ALL
   HAVING COUNT(*) > 1
 ),
--- Those that its ranks take part in: of a job of many groups most are not theirs.
+-- Collectives that its ranks take part in (of a job of many groups most are not theirs), and at how many one is last.
 collectives AS (
-  SELECT f.run_id, f.finding_id, COUNT(*) AS total
-  FROM named AS f
+  SELECT f.run_id, f.finding_id, COUNT(*) AS total, COUNT(*) FILTER (WHERE LIST_CONTAINS(f.ranks, c.last_rank)) AS last_count
+  FROM attribute.finding AS f
   JOIN timeline.communicator AS g ON g.run_id = f.run_id AND LIST_HAS_ANY(g.ranks, f.ranks)
   JOIN timeline.collective AS c ON c.run_id = g.run_id AND c.communicator_id = g.communicator_id
   WHERE c.iteration IS NOT NULL
@@ -99,12 +74,6 @@ said AS (
     ) AS duration
   FROM rounded
 ),
-formatted AS (
-  SELECT f.*, i.duration AS isolated_cost, h.duration AS hit
-  FROM attribute.finding AS f
-  LEFT JOIN said AS i ON i.ns = f.isolated_cost_ns
-  LEFT JOIN said AS h ON h.ns = f.affected_delay_ns
-),
 differing AS (
   SELECT d.*, LEFT(d.name, 80) AS what, s.duration AS more, c.duration AS call, p.duration AS peer_call,
     g.duration AS in_gap_call,
@@ -128,14 +97,78 @@ device AS (
       END AS seen
   FROM attribute.finding_device
 ),
-statement AS (
-  SELECT run_id, finding_id, 1 AS place, 'for' AS direction,
-    CASE
+-- All that is known of a finding in one row.
+known AS (
+  SELECT f.*, t.*, i.duration AS isolated_cost, h.duration AS hit, p.listed, c.total, c.last_count,
+    -- A path is nobody's work: its ranks are not late.
+    f.subject_kind IN ('rank', 'ranks', 'host', 'stage') AND f.cause <> 'slow_path' AS is_work,
+    IF(f.subject_kind = 'ranks', 'these ranks''', FORMAT('{} {}''s', f.subject_kind, f.subject)) AS whose,
+    CASE f.subject_kind
+      WHEN 'rank' THEN FORMAT('Rank {}', f.subject)
+      WHEN 'ranks' THEN 'One of these ranks'
+      ELSE FORMAT('A rank of {} {}', f.subject_kind, f.subject)
+    END AS who,
+    COUNT(*) FILTER (WHERE f.confidence <> 'low') OVER (PARTITION BY f.run_id) AS counted
+  FROM attribute.finding AS f
+  CROSS JOIN limits AS t
+  LEFT JOIN said AS i ON i.ns = f.isolated_cost_ns
+  LEFT JOIN said AS h ON h.ns = f.affected_delay_ns
+  LEFT JOIN parts AS p ON p.run_id = f.run_id AND p.finding_id = f.finding_id
+  LEFT JOIN collectives AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id
+),
+-- Of each finding all that may be said, NULL where it is not so.
+sayable AS (
+  SELECT run_id, finding_id, UNNEST([
+    {'place': 1, 'direction': 'for', 'statement': CASE
       WHEN iterations = 1 THEN FORMAT('It stands out in the one iteration judged, by {}.', hit)
       WHEN affected_iterations = 1 THEN FORMAT('It stands out in 1 of {} iterations judged, by {}.', iterations, hit)
-      ELSE FORMAT('It stands out in {} of {} iterations judged, by {} each.', affected_iterations, iterations, hit)
-    END AS statement
-  FROM formatted
+      ELSE FORMAT('It stands out in {} of {} iterations judged, by {} each.', affected_iterations, iterations, hit) END},
+    {'place': 2, 'direction': 'for', 'statement': CASE WHEN is_work AND dominance >= high_dominance
+      THEN FORMAT('{:.0f} % of the delay by this cause, over all ranks, is {}.', 100 * dominance, whose) END},
+    {'place': 3, 'direction': 'for', 'statement': CASE
+      WHEN p_value > chance_p_value THEN NULL
+      WHEN p_value < least_p_value THEN FORMAT('Chance explanation: p < {:.4f}.', least_p_value)
+      ELSE FORMAT('Chance explanation: p = {:.2g}.', p_value) END},
+    {'place': 2, 'direction': 'for', 'statement': CASE WHEN cause = 'slow_path' AND subject_kind IN ('host', 'nic')
+      THEN 'All communicators that are slower than their peers pass it, and none at pace does.' END},
+    {'place': 4, 'direction': IF(last_count >= last_share * total, 'for', 'against'), 'statement': CASE
+      WHEN is_work AND pattern = 'persistent'
+      THEN FORMAT('{} arrives last at {:,} of {:,} collectives.', who, last_count, total) END},
+    {'place': 5, 'direction': 'against', 'statement': CASE WHEN is_work AND dominance < high_dominance
+      THEN FORMAT('Only {:.0f} % of the delay by this cause is {}; other ranks have it too.', 100 * dominance, whose) END},
+    {'place': 2, 'direction': 'for', 'statement': FORMAT('In an iteration it consists of: {}.', listed)},
+    -- One iteration cannot tell chance from cause either way; that is said below.
+    {'place': 6, 'direction': 'against', 'statement': CASE WHEN p_value > chance_p_value AND iterations > 1
+      THEN FORMAT('Chance explanation: p = {:.2g} that one of the ranks gathers as much.', p_value) END},
+    {'place': 7, 'direction': 'against', 'statement': CASE WHEN iterations < few_iterations
+      THEN FORMAT('Only {} judged; whether it recurs cannot be known from this trace.',
+        IF(iterations = 1, 'one iteration was', 'two iterations were')) END},
+    {'place': 8, 'direction': 'against', 'statement': CASE WHEN gain_if_fixed < hidden_gain * share
+      THEN FORMAT('Without it the replayed job would be only {:.1f} % faster: other lateness takes its place.',
+        100 * gain_if_fixed) END},
+    {'place': 10, 'direction': 'against', 'statement': IF(cause = 'slow_transfer',
+      FORMAT('It may be a by-product of {}: transfers are slow when ranks wait for that, and hardly else.',
+        REPLACE(companion_of, '_', ' ')),
+      FORMAT('It may be a by-product of {}, by far the greater delay of the same {}.',
+        REPLACE(companion_of, '_', ' '), subject_kind))},
+    {'place': 12, 'direction': 'for', 'statement': CASE
+      WHEN confidence = 'low' OR amplification IS NULL OR isolated_cost_ns <= 0 THEN NULL
+      -- Of one rank nobody waits.
+      WHEN ROUND(amplification, 1) = 0 THEN FORMAT('With this delay alone, an iteration would take {} longer.', isolated_cost)
+      ELSE FORMAT('Each second lost here costs {:.1f} rank-seconds of waiting; with this delay alone, an iteration would take {} longer.',
+        amplification, isolated_cost) END},
+    {'place': 14, 'direction': 'for', 'statement': CASE WHEN confidence <> 'low' AND counted > 1
+      THEN FORMAT('Without all findings of this run together the replayed job would be {} % faster.',
+        IF(gain_if_all_fixed < 1, FORMAT('{:.1f}', 100 * gain_if_all_fixed), FORMAT('{:,.0f}', 100 * gain_if_all_fixed))) END},
+    {'place': 9, 'direction': 'against', 'statement': CASE
+      WHEN subject_kind = 'job' AND pattern = 'transient' AND mode = 'fabric_contention'
+      THEN 'The affected iterations do not follow one another, as they would in an episode on the fabric.' END},
+    {'place': 13, 'direction': 'against', 'statement': cost_note}
+  ], max_depth := 2)
+  FROM known
+),
+statement AS (
+  SELECT run_id, finding_id, place, direction, statement FROM sayable WHERE statement IS NOT NULL
   UNION ALL
   SELECT run_id, finding_id, 0, 'for',
     CASE
@@ -156,23 +189,6 @@ statement AS (
     END
   FROM differing
   UNION ALL
-  SELECT run_id, finding_id, 2, 'for',
-    FORMAT('{:.0f} % of the delay by this cause, over all ranks, is {}.', 100 * dominance, whose)
-  FROM named
-  CROSS JOIN limits
-  WHERE dominance >= high_dominance
-  UNION ALL
-  SELECT run_id, finding_id, 3, 'for',
-    FORMAT('Chance explanation: {}.',
-      CASE WHEN p_value < least_p_value THEN FORMAT('p < {:.4f}', least_p_value) ELSE FORMAT('p = {:.2g}', p_value) END)
-  FROM attribute.finding
-  CROSS JOIN limits
-  WHERE p_value <= chance_p_value
-  UNION ALL
-  SELECT run_id, finding_id, 2, 'for', 'All communicators that are slower than their peers pass it, and none at pace does.'
-  FROM attribute.finding
-  WHERE cause = 'slow_path' AND subject_kind IN ('host', 'nic')
-  UNION ALL
   SELECT f.run_id, f.finding_id, 11, 'against',
     FORMAT('{} {} too, yet the communicators there keep the pace of their peers: {}',
       CASE WHEN LEN(g.others) = 1 THEN 'Rank' ELSE 'Ranks' END,
@@ -181,83 +197,9 @@ statement AS (
   JOIN configuration AS g USING (run_id, finding_id)
   WHERE f.cause = 'slow_path' AND LEN(g.others) > 0
   UNION ALL
-  SELECT f.run_id, f.finding_id, 4, CASE WHEN a.last_count >= t.last_share * c.total THEN 'for' ELSE 'against' END,
-    FORMAT('{} arrives last at {:,} of {:,} collectives.', f.who, COALESCE(a.last_count, 0), c.total)
-  FROM named AS f
-  CROSS JOIN limits AS t
-  JOIN collectives AS c USING (run_id, finding_id)
-  LEFT JOIN arrived AS a USING (run_id, finding_id)
-  WHERE f.pattern = 'persistent'
-  UNION ALL
-  SELECT run_id, finding_id, 5, 'against',
-    FORMAT('Only {:.0f} % of the delay by this cause is {}; other ranks have it too.', 100 * dominance, whose)
-  FROM named
-  CROSS JOIN limits
-  WHERE dominance < high_dominance
-  UNION ALL
-  SELECT run_id, finding_id, 2, 'for', FORMAT('In an iteration it consists of: {}.', listed)
-  FROM parts
-  UNION ALL
-  SELECT run_id, finding_id, 6, 'against',
-    FORMAT('Chance explanation: p = {:.2g} that one of the ranks gathers as much.', p_value)
-  FROM attribute.finding
-  CROSS JOIN limits
-  -- One iteration cannot tell chance from cause either way; that is said below.
-  WHERE p_value > chance_p_value AND iterations > 1
-  UNION ALL
-  SELECT run_id, finding_id, 7, 'against',
-    FORMAT('Only {} judged; whether it recurs cannot be known from this trace.',
-      CASE WHEN iterations = 1 THEN 'one iteration was' ELSE 'two iterations were' END)
-  FROM attribute.finding
-  CROSS JOIN limits
-  WHERE iterations < few_iterations
-  UNION ALL
-  SELECT run_id, finding_id, 8, 'against',
-    FORMAT('Without it the replayed job would be only {:.1f} % faster: other lateness takes its place.',
-      100 * gain_if_fixed)
-  FROM attribute.finding
-  CROSS JOIN limits
-  WHERE gain_if_fixed < hidden_gain * share
-  UNION ALL
-  SELECT run_id, finding_id, 10, 'against',
-    CASE
-      WHEN cause = 'slow_transfer'
-        THEN FORMAT('It may be a by-product of {}: transfers are slow when ranks wait for that, and hardly else.',
-          REPLACE(companion_of, '_', ' '))
-      ELSE FORMAT('It may be a by-product of {}, by far the greater delay of the same {}.',
-        REPLACE(companion_of, '_', ' '), subject_kind)
-    END
-  FROM attribute.finding
-  WHERE companion_of IS NOT NULL
-  UNION ALL
   SELECT run_id, finding_id, place, 'for',
     FORMAT('{} [configuration, not a measured delay: {}, line {}]', summary, path, line)
   FROM configuration
-  UNION ALL
-  SELECT run_id, finding_id, 12, 'for',
-    CASE
-      -- Of one rank nobody waits.
-      WHEN ROUND(amplification, 1) = 0 THEN FORMAT('With this delay alone, an iteration would take {} longer.', isolated_cost)
-      ELSE FORMAT('Each second lost here costs {:.1f} rank-seconds of waiting; with this delay alone, an iteration would take {} longer.',
-        amplification, isolated_cost)
-    END
-  FROM formatted
-  WHERE confidence <> 'low' AND amplification IS NOT NULL AND isolated_cost_ns > 0
-  UNION ALL
-  SELECT run_id, finding_id, 14, 'for',
-    CASE
-      WHEN gain_if_all_fixed < 1
-        THEN FORMAT('Without all findings of this run together the replayed job would be {:.1f} % faster.', 100 * gain_if_all_fixed)
-      ELSE FORMAT('Without all findings of this run together the replayed job would be {:,.0f} % faster.', 100 * gain_if_all_fixed)
-    END
-  FROM attribute.finding
-  WHERE confidence <> 'low'
-  QUALIFY COUNT(*) OVER (PARTITION BY run_id) > 1
-  UNION ALL
-  SELECT run_id, finding_id, 9, 'against',
-    'The affected iterations do not follow one another, as they would in an episode on the fabric.'
-  FROM attribute.finding
-  WHERE subject_kind = 'job' AND pattern = 'transient' AND mode = 'fabric_contention'
   UNION ALL
   SELECT run_id, finding_id, 4, 'for',
     FORMAT('Telemetry: device clock {} against {} MHz of the median peer{} ({}); it accounts for {:.0f} % longer compute.',
@@ -284,10 +226,6 @@ statement AS (
     END
   FROM device
   WHERE status <> 'slower_clock'
-  UNION ALL
-  SELECT run_id, finding_id, 13, 'against', cost_note
-  FROM attribute.finding
-  WHERE cost_note IS NOT NULL
 )
 SELECT run_id, finding_id, direction, statement, place
 FROM statement

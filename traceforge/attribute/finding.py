@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from traceforge.attribute.delay import ON_DEVICE
-from traceforge.attribute.finding_clock import with_device_clocks
-from traceforge.attribute.finding_function import with_named_functions
-from traceforge.attribute.finding_hardware import with_unlike_devices
-from traceforge.attribute.finding_operation import with_named_operations
+from traceforge.attribute.finding_clock import steps_of_clocks
+from traceforge.attribute.finding_function import steps_of_functions
+from traceforge.attribute.finding_hardware import steps_of_models
+from traceforge.attribute.finding_operation import steps_of_operations
 from traceforge.attribute.findings.candidates import Searched, blamed_time, candidates
 from traceforge.attribute.findings.counterfactual import working_alone
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios, load_coupling_scenarios
@@ -88,11 +88,12 @@ def rows(store: Store) -> pl.DataFrame:
     result: list[dict[str, object]] = []
     for run_id in store.run_ids():
         found = store.once(load_findings, run_id)
-        result += [{**one.row, "finding_id": number} for number, one in enumerate(found)]
-    every = pl.DataFrame(result, infer_schema_length=None)
-    usual = every["next_step"] if every.height else pl.Series([], dtype=pl.String)
-    named = with_named_functions(store, with_named_operations(store, every))
-    return with_unlike_devices(store, with_device_clocks(store, named, usual))
+        result += [{**one.row, "finding_id": n, "usual_step": one.row["next_step"]} for n, one in enumerate(found)]
+    # Each may put its own step in the place of the one before it, or ahead of it.
+    sources = (steps_of_operations, steps_of_functions, steps_of_clocks, steps_of_models)
+    for step_of in [source(store) for source in sources] if result else []:
+        result = [row | {"next_step": step_of(row)} for row in result]
+    return pl.DataFrame(result, infer_schema_length=None).drop("usual_step", strict=False)
 
 
 def load_findings(store: Store, run_id: int) -> list[CostedFinding]:

@@ -5,10 +5,8 @@ like the peers' rules the device out, and readings that cannot tell are worth re
 rank has more to do, that stays the first thing to look at, and the clock is named beside it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import polars as pl
 
 from traceforge.store.database import Store
 
@@ -25,24 +23,14 @@ _NOT_TOLD = {
 }
 
 
-def with_device_clocks(store: Store, findings: pl.DataFrame, usual: pl.Series) -> pl.DataFrame:
-    """Findings whose next step follows what telemetry says of their devices.
-
-    Args:
-        usual: next step of each by its cause alone, which may stand within the one it has by now.
-    """
-    if findings.is_empty():
-        return findings
+def steps_of_clocks(store: Store) -> Callable[[Mapping[str, Any]], str]:
+    """The next step of a finding, which follows what telemetry says of its devices."""
     devices = {(row["run_id"], row["finding_id"]): row for row in store.records(_DEVICES)}
-    steps = [
-        _next_step(row, former, devices.get((row["run_id"], row["finding_id"])))
-        for row, former in zip(findings.iter_rows(named=True), usual.to_list(), strict=True)
-    ]
-    return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
+    return lambda finding: _next_step(finding, devices.get((finding["run_id"], finding["finding_id"])))
 
 
-def _next_step(finding: Mapping[str, Any], usual: str, device: Mapping[str, Any] | None) -> str:
-    step = str(finding["next_step"])
+def _next_step(finding: Mapping[str, Any], device: Mapping[str, Any] | None) -> str:
+    step, usual = str(finding["next_step"]), str(finding["usual_step"])
     if device is None:
         return step
     if device["status"] == "slower_clock":

@@ -6,11 +6,10 @@ about them; beside it stands the innermost of them that is a line of a file. An 
 little else than the stall. Not handled: threads other than the one that marks steps, functions that stall in turns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-import polars as pl
 
 from traceforge.align.clock_course import read_course
 from traceforge.store.database import Store
@@ -100,12 +99,9 @@ class StallingFunction:
         return f"{_short(self.name)}, called from {_short(self.caller)}" if self.caller else _short(self.name)
 
 
-def with_named_functions(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
-    """Findings whose next step names the Python function in which the host of a rank stalls."""
-    if findings.is_empty():
-        return findings
-    steps = [_next_step(store, row) for row in findings.iter_rows(named=True)]
-    return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
+def steps_of_functions(store: Store) -> Callable[[Mapping[str, Any]], str]:
+    """The next step of a finding, which names the Python function in which the host of a rank stalls."""
+    return partial(_next_step, store)
 
 
 def _next_step(store: Store, finding: Mapping[str, Any]) -> str:

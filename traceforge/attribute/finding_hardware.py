@@ -4,10 +4,8 @@ Idea: where none of the other ranks has a device like those of the slow ones, th
 need be broken. It is said before where else to look, because a slower model may be broken as well.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import polars as pl
 
 from traceforge.store.database import Store
 
@@ -16,15 +14,12 @@ _COMPUTING = "slow_compute"
 _MOST_MODELS = 2
 
 
-def with_unlike_devices(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
-    """Findings of slow compute that say first that their devices are of another model than their peers'."""
-    if findings.is_empty():
-        return findings
+def steps_of_models(store: Store) -> Callable[[Mapping[str, Any]], str]:
+    """The next step of a finding, which says first of slow compute if its devices are of another model."""
     models: dict[int, dict[int, str | None]] = {}
     for run_id, rank, device in store.rows(_DEVICES):
         models.setdefault(run_id, {})[rank] = device
-    steps = [_next_step(row, models.get(row["run_id"], {})) for row in findings.iter_rows(named=True)]
-    return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
+    return lambda finding: _next_step(finding, models.get(finding["run_id"], {}))
 
 
 def _next_step(finding: Mapping[str, Any], models: Mapping[int, str | None]) -> str:

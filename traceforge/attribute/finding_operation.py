@@ -5,10 +5,8 @@ from the median rank decides, where it explains enough of the delay. So does wha
 tokens than the others has more to do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import polars as pl
 
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
@@ -27,26 +25,26 @@ _LOADED = "SELECT run_id, CAST(rank AS VARCHAR), ratio FROM operation.all_to_all
 _LONGEST_NAME = 80
 
 
-def with_named_operations(store: Store, findings: pl.DataFrame) -> pl.DataFrame:
-    """Findings whose next step names the operation that explains the slow compute of a rank."""
-    if findings.is_empty():
-        return findings
+def steps_of_operations(store: Store) -> Callable[[Mapping[str, Any]], str]:
+    """The next step of a finding, which names the operation that explains the slow compute of a rank."""
     largest = {(row["run_id"], row["subject"]): row for row in store.records(_LARGEST)}
     loads = {(run, rank): float(ratio) for run, rank, ratio in store.rows(_LOADED)}
-    steps = []
-    for row in findings.iter_rows(named=True):
-        key = row["run_id"], row["subject"]
-        steps.append(_routing_step(row, loads.get(key, 1.0)) or _next_step(row, largest.get(key)))
-    return findings.with_columns(next_step=pl.Series(steps, dtype=pl.String))
+
+    def step_of(finding: Mapping[str, Any]) -> str:
+        key = finding["run_id"], finding["subject"]
+        if (finding["subject_kind"], finding["cause"]) != ("rank", "slow_compute"):
+            return str(finding["next_step"])
+        ratio = loads.get(key, 1.0)
+        is_sent_more = ratio >= thresholds.HOT_EXPERT_RATIO
+        return _routing_step(finding["subject"], ratio) if is_sent_more else _next_step(finding, largest.get(key))
+
+    return step_of
 
 
-def _routing_step(finding: Mapping[str, Any], ratio: float) -> str | None:
-    """Where to look if the rank is sent more than others; None where it is not."""
-    is_slow = (finding["subject_kind"], finding["cause"]) == ("rank", "slow_compute")
-    if not is_slow or ratio < thresholds.HOT_EXPERT_RATIO:
-        return None
+def _routing_step(rank: str, ratio: float) -> str:
+    """Where to look if the rank is sent more than others."""
     return (
-        f"See why rank {finding['subject']} sends and receives {ratio:.2g} times as much as the median rank in"
+        f"See why rank {rank} sends and receives {ratio:.2g} times as much as the median rank in"
         " all-to-all calls: if its experts get more tokens, even out the routing (balancing loss, capacity, placement)"
         " before you look at its device."
     )
@@ -54,9 +52,7 @@ def _routing_step(finding: Mapping[str, Any], ratio: float) -> str | None:
 
 def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
     usual = str(finding["next_step"])
-    if found is None or (finding["subject_kind"], finding["cause"]) != ("rank", "slow_compute"):
-        return usual
-    if found["excess_ns_per_iteration"] < thresholds.NAMED_SHARE * finding["delay_ns_per_iteration"]:
+    if found is None or found["excess_ns_per_iteration"] < thresholds.NAMED_SHARE * finding["delay_ns_per_iteration"]:
         return usual
     rank, name = finding["subject"], " ".join(found["name"].split())[:_LONGEST_NAME]
     often, peers = times(found["calls"]), times(found["peer_calls"])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
 from traceforge.replay.model import StepModel, load_model, started
+from traceforge.replay.rank_groups import rank_groups
 from traceforge.replay.reference import references
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
@@ -221,13 +222,15 @@ def _false_waits_of_role(model: StepModel, computing: NDArray[np.bool_]) -> NDAr
 def _blocked_ns(model: StepModel) -> NDArray[np.int64]:
     """Time that each rank stands still in each wait, shape (I, P, R)."""
     ends, blocked = np.zeros(model.group.shape, dtype=np.int64), np.zeros(model.group.shape, dtype=np.int64)
-    time = model.start_ns.copy()
+    time, met = model.start_ns.copy(), rank_groups(model.group)
     rank, iteration = np.arange(len(model.ranks))[None, :], np.arange(len(model.iterations))[:, None]
     arrival_work, wait_work = model.before_arrival_ns.sum(axis=3), model.before_wait_ns.sum(axis=3)
     for p in range(model.group.shape[1]):
         time = time + arrival_work[:, p]
         start = time if model.queued is None else started(time, ends, model.queued[:, p])
-        ends[:, p] = _last_of_groups(start, model.group[:, p]) + model.transfer_ns[:, p]
+        for number in np.unique(met.at[:, p]).tolist():
+            alike = met.at[:, p] == number
+            ends[alike, p] = met.layouts[number].latest(start[alike]) + model.transfer_ns[alike, p]
         time = time + wait_work[:, p]
         awaited = model.awaited[:, p]
         end = ends[iteration, np.maximum(awaited, 0), rank]
@@ -307,17 +310,3 @@ def with_pauses(model: StepModel) -> StepModel:
     start = model.start_ns.copy()
     start[1:] -= pause
     return replace(model, kinds=kinds, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
-
-
-def _last_of_groups(times_ns: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Latest time of each rank's group, by iteration; shapes (I, R)."""
-    iterations, ranks = group.shape
-    # Who joins no collective meets nobody.
-    alone = group.max() + 1 + np.arange(ranks)[None, :]
-    key = np.where(group < 0, alone, group) + (group.max() + 1 + ranks) * np.arange(iterations)[:, None]
-    _, index = np.unique(key, return_inverse=True)
-    index = index.reshape(iterations, ranks)
-    latest = np.full(index.max() + 1, np.iinfo(np.int64).min)
-    np.maximum.at(latest, index.ravel(), times_ns.ravel())
-    result: NDArray[np.int64] = latest[index]
-    return result

@@ -301,19 +301,10 @@ class _DenseFlow:
         if self._common is not None and is_alike and len(self._apart) + 1 < len(members) == len(self._everyone):
             return self._join_in_common(self._common, behind)
         self._tell_apart()
-        times, reference, blame = self._time[members], self._reference_time[members], self._blame(members)
-        if len(held):
-            before = queued[held]
-            times = np.concatenate([times, self._end[before, held]])
-            reference = np.concatenate([reference, self._reference_end[before, held]])
-            ends = [self._ended[int(place)].blame(held[before == place]) for place in np.unique(before)]
-            # The order of inputs is of no account but for their times, which are those of the same rank.
-            order = np.argsort(before, kind="stable")
-            times[len(members) :], reference[len(members) :] = (
-                times[len(members) + order],
-                reference[len(members) + order],
-            )
-            blame = np.concatenate([blame, *ends])
+        times = np.concatenate([self._time[members], *(self._end[at, ranks] for at, ranks in behind.items())])
+        references = [self._reference_time[members], *(self._reference_end[at, ranks] for at, ranks in behind.items())]
+        blame = np.concatenate([self._blame(members), *(self._ended[at].blame(ranks) for at, ranks in behind.items())])
+        reference = np.concatenate(references)
         latest = float(reference.max())
         return float(times.max()), latest, self._shared(blame[None], (times - latest)[None])[0]
 
