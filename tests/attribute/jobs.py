@@ -40,6 +40,11 @@ def late_by(blame: Blame) -> dict[tuple[int, int], float]:
     return {(int(r), int(k)): float(blame.work_ns[r, k]) for r, k in np.argwhere(np.abs(blame.work_ns) > 1e-9)}
 
 
+def excess_of(blame: Blame) -> float:
+    """The iteration's time above its time at reference durations, ns."""
+    return float(blame.work_ns.sum() + blame.transfers_ns.sum() + blame.early_ns)
+
+
 Loss = Callable[[Trace, int, int], Trace]
 
 

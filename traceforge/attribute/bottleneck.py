@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from traceforge.attribute.bottleneck_parts import StepPart, divided, kernel_parts
+from traceforge.attribute.bottleneck_parts import divided, kernel_parts
 from traceforge.attribute.exposed import line_rate_shares
 from traceforge.store.database import Store
 
@@ -188,8 +188,8 @@ def _parts(spent: Sequence[Mapping[str, Any]], kernels: Sequence[Mapping[str, An
     found: dict[str, int] = {}
     for row in spent:
         if row["phase"] == "compute" and row["has_device"]:
-            for part in kernel_parts(kernels, row["duration_ns"]):
-                found[part.name] = found.get(part.name, 0) + part.duration_ns
+            for name, part_ns in kernel_parts(kernels, row["duration_ns"]).items():
+                found[name] = found.get(name, 0) + part_ns
         else:
             name = _name(row)
             found[name] = found.get(name, 0) + row["duration_ns"]
@@ -243,15 +243,15 @@ def _rows_of(
 ) -> Rows:
     """Rows of one rank or the job: parts of an iteration, the largest avoidable one first."""
     mean = round(total_ns / iterations)
-    means = divided(mean, [StepPart(name, duration_ns) for name, duration_ns in parts.items() if duration_ns])
+    means = divided(mean, {name: part_ns for name, part_ns in parts.items() if part_ns})
     if "communication_at_line_rate" in parts:
         notes = {"communication_bound": _ABOVE_LINE_RATE, **notes}
-    known = sorted(means, key=lambda part: (part.name in _UNAVOIDABLE, -part.duration_ns, part.name))
+    known = sorted(means.items(), key=lambda part: (part[0] in _UNAVOIDABLE, -part[1], part[0]))
     shown: Rows = []
-    for number, part in enumerate(known, start=1):
-        basis = notes.get(part.name) or _BASIS.get(part.name, "nothing runs, and the host does this")
-        share = part.duration_ns / mean if mean else 0.0
-        shown.append((*place, number, part.name, part.name not in _UNAVOIDABLE, part.duration_ns, share, basis))
+    for number, (name, part_ns) in enumerate(known, start=1):
+        basis = notes.get(name) or _BASIS.get(name, "nothing runs, and the host does this")
+        share = part_ns / mean if mean else 0.0
+        shown.append((*place, number, name, name not in _UNAVOIDABLE, part_ns, share, basis))
     if "ideal" not in parts and any(name.endswith("kernels") for name in parts):
         why = notes["ideal"] if notes["ideal"].startswith("not") else "not measured: no kernel's arithmetic is known"
         shown.append((*place, len(shown) + 1, "ideal", False, None, None, why))

@@ -1,33 +1,25 @@
-"""Time divided into parts that still sum. In: kernels of a rank, amounts. Out: `StepPart`s in whole ns."""
+"""Time divided into parts that still sum. In: kernels of a rank, amounts. Out: whole ns by name of the part."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from traceforge.thresholds import attribute as thresholds
 
 
-@dataclass(frozen=True, slots=True)
-class StepPart:
-    """A part of an iteration, or of many, ns."""
-
-    name: str
-    duration_ns: int
-
-
-def divided(total_ns: int, parts: Sequence[StepPart]) -> list[StepPart]:
+def divided(total_ns: int, parts: Mapping[str, int]) -> dict[str, int]:
     """Parts in proportion to these that sum to the total: what rounding leaves goes to the largest remainders."""
-    whole = sum(part.duration_ns for part in parts)
+    whole = sum(parts.values())
     if whole <= 0:
-        return []
-    exact = [(total_ns * part.duration_ns) // whole for part in parts]
-    remainders = [(total_ns * part.duration_ns) % whole for part in parts]
-    for place in sorted(range(len(parts)), key=lambda n: (-remainders[n], n))[: total_ns - sum(exact)]:
-        exact[place] += 1
-    return [StepPart(part.name, duration_ns) for part, duration_ns in zip(parts, exact, strict=True)]
+        return {}
+    exact = {name: total_ns * part_ns // whole for name, part_ns in parts.items()}
+    # Of equal remainders the first.
+    largest = sorted(parts, key=lambda name: -(total_ns * parts[name] % whole))
+    for name in largest[: total_ns - sum(exact.values())]:
+        exact[name] += 1
+    return exact
 
 
-def kernel_parts(kernels: Sequence[Mapping[str, Any]], total_ns: int) -> list[StepPart]:
+def kernel_parts(kernels: Sequence[Mapping[str, Any]], total_ns: int) -> dict[str, int]:
     """The time in which kernels run, by what limits them.
 
     Args:
@@ -41,9 +33,8 @@ def kernel_parts(kernels: Sequence[Mapping[str, Any]], total_ns: int) -> list[St
         name = _limit(row, of_operation)
         for part, duration_ns in (("ideal", ideal), (name, row["duration_ns"] - ideal)):
             amounts[part] = amounts.get(part, 0) + duration_ns
-    found = divided(total_ns, [StepPart(name, duration_ns) for name, duration_ns in amounts.items() if duration_ns])
     # Kernels that began before the first judged iteration are in no row.
-    return found or [StepPart("unmodelled_kernels", total_ns)]
+    return divided(total_ns, {name: part for name, part in amounts.items() if part}) or {"unmodelled_kernels": total_ns}
 
 
 def _limit(row: Mapping[str, Any], of_operation: Mapping[tuple[str | None, str | None], str]) -> str:

@@ -5,7 +5,6 @@ avoided is named with its share. What was not measured is said to be so. Not han
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +15,7 @@ from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.exposed import Exposed, ExposedTransfers
 from traceforge.attribute.finding_function import StallingFunction, stalling_function
 from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
-from traceforge.attribute.memory_work import MemoryBoundWork, MemoryWork
+from traceforge.attribute.memory_work import MemoryBoundWork
 from traceforge.attribute.mixed_formats import profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.store.database import Store
@@ -111,6 +110,7 @@ _SCHEMA = {
     "next_step": pl.String,
 }
 
+Place = tuple[int, int | None]
 Parts = Sequence[Mapping[str, Any]]
 Facts = Mapping[str, Any]
 
@@ -118,10 +118,9 @@ Facts = Mapping[str, Any]
 def rows(store: Store) -> pl.DataFrame:
     """One row a rank, and one a run."""
     kernels, busy, host = (_by_place(store.query(query)) for query in (_KERNELS, _BUSY, _HOST))
-    parts: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
+    parts: dict[Place, list[dict[str, Any]]] = {}
     for row in store.records(_PARTS):
         parts.setdefault((row["run_id"], row["rank"]), []).append(row)
-    details = _Details(store)
     unmarked = set(store.query(_UNMARKED)["run_id"])
     profilers = profilers_of(store)
     found = [
@@ -129,11 +128,13 @@ def rows(store: Store) -> pl.DataFrame:
             place,
             own,
             {
-                **_joined(place, busy, kernels, host),
+                **busy.get(place, {}),
+                **kernels.get(place, {}),
+                **host.get(place, {}),
                 "is_marked": place[0] not in unmarked,
                 "profilers": profilers.get(place[0], {}),
             },
-            details,
+            store,
         )
         for place, own in parts.items()
         if any(part["duration_ns"] for part in own)
@@ -141,48 +142,32 @@ def rows(store: Store) -> pl.DataFrame:
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
-def _joined(place: tuple[int, int | None], *known: Mapping[tuple[int, int | None], Facts]) -> dict[str, Any]:
-    return {name: value for one in known for name, value in one.get(place, {}).items()}
-
-
-def _by_place(frame: pl.DataFrame) -> dict[tuple[int, int | None], dict[str, Any]]:
+def _by_place(frame: pl.DataFrame) -> dict[Place, dict[str, Any]]:
     return {(row["run_id"], row["rank"]): row for row in frame.iter_rows(named=True)}
 
 
-class _Details:
-    """What is known of late launches, copies, communication and memory: looked up once a run, where it is told."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._late = cache(partial(late_launches, store))
-        self._copies = cache(partial(CopiesAlone, store))
-        self._exposed = cache(partial(ExposedTransfers, store))
-        self._memory = cache(partial(MemoryBoundWork, store))
-
-    def late(self, run_id: int, rank: int | None) -> LateLaunches | None:
-        """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
-        found = self._late(run_id)
-        return found if found and rank in (None, found.rank) else None
-
-    def memory(self, run_id: int, rank: int | None) -> MemoryWork | None:
-        """Of a rank, or of all."""
-        return self._memory(run_id).of(rank)
-
-    def function(self, run_id: int, rank: int | None) -> StallingFunction | None:
-        """Of a rank, or of the only one that was recorded."""
-        ranks = [int(own) for (own,) in self._store.rows("SELECT rank FROM align.rank WHERE run_id = ?", [run_id])]
-        one = rank if rank is not None else ranks[0] if len(ranks) == 1 else None
-        return None if one is None else stalling_function(self._store, run_id, one)
-
-    def more(self, place: tuple[int, int | None], bound: str) -> Copies | Exposed | None:
-        """What else is to be said of this bound."""
-        run_id, rank = place
-        if bound == "copy_bound":
-            return self._copies(run_id).of(rank)
-        return self._exposed(run_id).of(rank) if bound == "communication_bound" else None
+def _late(store: Store, run_id: int, rank: int | None) -> LateLaunches | None:
+    """Of a rank, or of the job's rank with most such gaps; None where nobody looked at this one."""
+    found = store.once(late_launches, run_id)
+    return found if found and rank in (None, found.rank) else None
 
 
-def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _Details) -> tuple[object, ...]:
+def _function(store: Store, run_id: int, rank: int | None) -> StallingFunction | None:
+    """Of a rank, or of the only one that was recorded."""
+    ranks = [int(own) for (own,) in store.rows("SELECT rank FROM align.rank WHERE run_id = ?", [run_id])]
+    one = rank if rank is not None else ranks[0] if len(ranks) == 1 else None
+    return None if one is None else stalling_function(store, run_id, one)
+
+
+def _more(store: Store, place: Place, bound: str) -> Copies | Exposed | None:
+    """What else is to be said of this bound."""
+    run_id, rank = place
+    if bound == "copy_bound":
+        return store.once(CopiesAlone, run_id).of(rank)
+    return store.once(ExposedTransfers, run_id).of(rank) if bound == "communication_bound" else None
+
+
+def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object, ...]:
     measured, step, recorded = _together([part for part in parts if part["duration_ns"]]), "", ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
     other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
@@ -190,36 +175,31 @@ def _row(place: tuple[int, int | None], parts: Parts, facts: Facts, details: _De
     by_kernels = other is None or computing >= thresholds.COMPUTING_SHARE or other["share"] < thresholds.BOUND_SHARE
     slow = next((part for part in measured if part["is_avoidable"] and part["bound"] in _KERNEL_PARTS), None)
     if not by_kernels and slow is not None and other is not None and slow["share"] > other["share"]:
-        named, moved = slow, details.memory(*place) if slow["bound"] == "memory_bound" else None
-        sentence = _of_part(slow, computing, measured, {**facts, "is_set": False}, None)
-        sentence += f" {moved.sentence}" if moved else ""
+        named, sentence = slow, _of_part(slow, computing, measured, {**facts, "is_set": False}, None)
     elif other is None or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
-        first, recorded = _of_unexplained(computing, measured, facts, details, place) if computing else ("", "")
+        first, recorded = _of_unexplained(computing, measured, facts, store, place) if computing else ("", "")
         sentence = f"{first}{sentence}"
-        moved = details.memory(*place) if named["bound"] == "memory_bound" else None
-        if moved:
-            sentence += f" {moved.sentence}"
         if not computing:
-            sentence, step = (
-                _of_nothing(measured, facts),
-                step_of(facts["profilers"], "nothing_runs", bound_words.NOTHING_RUNS),
-            )
+            sentence = _of_nothing(measured, facts)
+            step = step_of(facts["profilers"], "nothing_runs", bound_words.NOTHING_RUNS)
     else:
         named = other
-        late = details.late(*place) if other["bound"] == "launch_bound" else None
+        late = _late(store, *place) if other["bound"] == "launch_bound" else None
         if other["bound"] == "launch_bound":
             reason = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
             step = step_of(facts["profilers"], reason, phrases(late)[2])
-        more = details.more(place, other["bound"])
+        more = _more(store, place, other["bound"])
         facts = {**facts, "is_set": isinstance(more, Copies) and more.is_set}
         sentence = _of_part(other, computing, measured, facts, late)
         if more:
             usual = more.next_step or bound_words.NEXT_STEPS[other["bound"]]
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
-        first, recorded = _of_unexplained(named["share"], measured, facts, details, place)
+        first, recorded = _of_unexplained(named["share"], measured, facts, store, place)
         sentence = f"{first}{sentence}"
+    moved = store.once(MemoryBoundWork, place[0]).of(place[1]) if named["bound"] == "memory_bound" else None
+    sentence += f" {moved.sentence}" if moved else ""
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _usual_step(named["bound"], facts))
     step = f"{recorded} {step}".strip()
@@ -233,14 +213,12 @@ def _usual_step(bound: str, facts: Facts) -> str:
     return bound_words.NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
 
 
-def _of_unexplained(
-    known: float, parts: Parts, facts: Facts, details: _Details, place: tuple[int, int | None]
-) -> tuple[str, str]:
+def _of_unexplained(known: float, parts: Parts, facts: Facts, store: Store, place: Place) -> tuple[str, str]:
     """What no operation explains, and how to record it, where that is more than what is known; stacks may."""
     share = _unknown_share(parts)
     if share <= known:
         return "", ""
-    text, function = f"Nothing runs for {format_share(share)} {_step(parts, facts)}", details.function(*place)
+    text, function = f"Nothing runs for {format_share(share)} {_step(parts, facts)}", _function(store, *place)
     if function is not None:
         return f"{text}: the host is in {function.said}. ", ""
     step = step_of(facts["profilers"], "idle", bound_words.NEXT_STEPS["idle"])

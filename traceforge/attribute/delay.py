@@ -13,6 +13,7 @@ from traceforge.attribute.cause import UNEXPLAINED, causes
 from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
 from traceforge.attribute.ledger.group_waits import in_groups
 from traceforge.attribute.ledger.groups import blame_groups
+from traceforge.attribute.ledger.hidden_work import hides_work
 from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
@@ -80,8 +81,9 @@ def owned_ns(run: LedgerInput, of_length: Mapping[int, Reference]) -> Amounts:
     model = run.model
     work = len(model.ranks) * len(model.kinds)
     result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
-    is_lockstep = is_one_group(model, of_length)
-    is_grouped = in_groups(model, run.communicator, of_length, ~is_lockstep)
+    is_hidden = hides_work(model, of_length)
+    is_lockstep = is_one_group(model, is_hidden)
+    is_grouped = in_groups(model, run.communicator, is_hidden & ~is_lockstep)
     for calls, reference in of_length.items():
         alike = model.calls == calls
         together, apart = np.flatnonzero(is_lockstep & alike), np.flatnonzero(is_grouped & alike)

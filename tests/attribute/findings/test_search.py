@@ -1,11 +1,15 @@
 """The search: who is named, for which causes together, in which iterations; iterations take 100."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
+from tests.replay.models import lockstep_model
 from traceforge.attribute.findings.candidates import _without_companions, _without_parts
 from traceforge.attribute.findings.search import cause_nodes, search
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.attribute.ledger.shapley import share_lateness
 
 HOSTS = ["a"] * 4 + ["b"] * 4
@@ -224,6 +228,22 @@ def test_a_rank_that_only_leads_more_often_than_others_is_not_named_for_all() ->
     delays[:, [0, 1, 3]] /= 20
     (found_alone,) = found_in(judged_run(24, 4), lost({"slow_compute": delays}))
     assert found_alone.subject.name == "2"
+
+
+@pytest.mark.parametrize(
+    ("extra", "named"), [((0, 300, 0), []), ((100, 100, 100), ["2"])], ids=["one kernel", "wherever it works"]
+)
+def test_a_kernel_that_takes_long_once_is_a_tail_at_any_size(extra: tuple[int, ...], named: list[str]) -> None:
+    # given eight ranks that work 30 before each of three collectives, and 300 more on rank 2 in iteration 12
+    work = np.full((24, 3, 8), 30)
+    work[12, :, 2] += extra
+    model = lockstep_model(work, transfer_ns=3, kinds=(("slow_compute", None),))
+    run = replace(judged_run(24, 8), ledger=LedgerInput(model, (0,), np.zeros(model.group.shape, dtype=np.int64)))
+    losses = np.zeros((24, 8))
+    losses[12, 2] = 300
+
+    found = found_in(run, lost({"slow_compute": losses}))
+    assert [one.subject.name for one in found] == named
 
 
 def test_a_rank_that_leads_in_turns_by_a_rare_chance_is_not_named_for_all() -> None:

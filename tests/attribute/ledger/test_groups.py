@@ -8,11 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.attribute.jobs import excess_of
 from tests.examples import examples
 from tests.replay.models import THREE_KINDS, Plan, lockstep_plan, model_of
 from traceforge.attribute.delay import owned_ns
 from traceforge.attribute.ledger.group_waits import in_groups
 from traceforge.attribute.ledger.groups import blame_groups
+from traceforge.attribute.ledger.hidden_work import hides_work
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.replay.model import StepModel
@@ -65,7 +67,7 @@ def grouped_models(draw: st.DrawFn) -> tuple[StepModel, np.ndarray]:
 def assert_is_the_general_way(model: StepModel, communicator: np.ndarray) -> None:
     reference = references(model)[int(model.calls[0])]
 
-    rows = np.flatnonzero(in_groups(model, communicator, references(model)))
+    rows = np.flatnonzero(in_groups(model, communicator, hides_work(model, references(model))))
 
     found = list(blame_groups(model, rows, reference, communicator))
 
@@ -85,7 +87,7 @@ def assert_is_the_general_way(model: StepModel, communicator: np.ndarray) -> Non
 def test_the_quick_way_in_groups_is_the_general_way(given_run: tuple[StepModel, np.ndarray]) -> None:
     model, communicator = given_run
 
-    rows = in_groups(model, communicator, references(model))
+    rows = in_groups(model, communicator, hides_work(model, references(model)))
     assert rows.all() or model.before_wait_ns.any()
     assume(rows.any())
     assert_is_the_general_way(model, communicator)
@@ -113,7 +115,7 @@ def test_what_all_own_in_groups_is_what_the_run_took_above_its_reference(
 
     for i, owned in enumerate(owned_ns(run, of_length)):
         slow = blame_iteration(model, i, of_length[int(model.calls[i])], communicator[i])
-        np.testing.assert_allclose(owned.sum(), slow.excess_ns, atol=1e-6)
+        np.testing.assert_allclose(owned.sum(), excess_of(slow), atol=1e-6)
 
 
 def test_rounding_does_not_grow_over_many_meetings() -> None:
@@ -147,7 +149,7 @@ def are_in_groups(plan: Plan, communicator: int = 0) -> list[bool]:
     own = np.zeros(plan.group.shape, dtype=np.int64)
     own[1, 0, 0] = communicator
     model = model_of(plan)
-    return in_groups(model, own, references(model)).tolist()
+    return in_groups(model, own, hides_work(model, references(model))).tolist()
 
 
 def test_ranks_that_all_wait_at_once_in_pairs_are_in_groups() -> None:
@@ -196,6 +198,6 @@ def test_a_collective_that_a_busy_stream_holds_back_is_left_to_the_general_way()
     queued[1, 1, 0] = 0
     model = replace(plain, queued=queued)
 
-    found = in_groups(model, np.zeros(model.group.shape, dtype=np.int64), references(model))
+    found = in_groups(model, np.zeros(model.group.shape, dtype=np.int64), hides_work(model, references(model)))
 
     assert found.tolist() == [True, False]

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.examples import examples
 from tests.replay.models import THREE_KINDS, lockstep_plan, model_of
+from traceforge.attribute.ledger.hidden_work import hides_work
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.replay.model import StepModel
@@ -51,7 +52,7 @@ def lockstep_models(draw: st.DrawFn) -> StepModel:
 @given(lockstep_models())
 def test_the_quick_way_is_the_general_way(model: StepModel) -> None:
     of_length = references(model)
-    one_group = np.flatnonzero(is_one_group(model, of_length))
+    one_group = np.flatnonzero(is_one_group(model, hides_work(model, of_length)))
     assert len(one_group) == len(model.iterations) or model.before_wait_ns.any()
     assume(len(one_group))
     reference = of_length[int(model.calls[0])]
@@ -71,7 +72,7 @@ def test_the_quick_way_is_the_general_way(model: StepModel) -> None:
 def test_ranks_that_meet_in_groups_are_not_in_lockstep() -> None:
     model = model_of(lockstep_plan(np.full((2, 1, 4), 100), groups=[[0, 0, 1, 1]]))
 
-    assert not is_one_group(model, references(model)).any()
+    assert not is_one_group(model, hides_work(model, references(model))).any()
 
 
 def of_work_before_waits(before_wait_ns: list[list[int]], transfer_ns: int = 40) -> list[bool]:
@@ -79,7 +80,7 @@ def of_work_before_waits(before_wait_ns: list[list[int]], transfer_ns: int = 40)
     plan = lockstep_plan(np.full((len(before_wait_ns), 1, 3), 100), transfer_ns=transfer_ns)
     plan.before_wait_ns[:, 0, :, 0] = before_wait_ns
     model = model_of(plan)
-    return is_one_group(model, references(model)).tolist()
+    return is_one_group(model, hides_work(model, references(model))).tolist()
 
 
 def test_work_that_a_transfer_hides_delays_nobody() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from traceforge.attribute.cause import SEVERAL, UNEXPLAINED, Cause, causes
 from traceforge.attribute.findings.chance import level_p_value, subsets
+from traceforge.attribute.findings.counterfactual import blamed_work
 from traceforge.attribute.findings.effects import (
     Effect,
     apart_from_all,
@@ -128,7 +129,8 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     limits = limits_of(run, node, lost.causes)
     effects = _effects(run, cost, own, known, limits)
     found = [_candidate(run, lost, node, subject, effect) for subject, effect in effects]
-    counted = [one for one in found if one.confidence != "low" and not _is_part_of_everyone(lost, node, one)]
+    sure = [one for one in found if one.confidence != "low" and (limits.any_size or not _is_one_kernel(run, one))]
+    counted = [one for one in sure if not _is_part_of_everyone(lost, node, one)]
     if not counted:
         return None
     least = thresholds.KNOWN_SET_PART * max(one.effect.share for one in counted)
@@ -148,6 +150,23 @@ def _leads_in_turns(run: JudgedRun, cost: Delays, node: CauseNode, best: Finding
         return False
     turns = effect_in_turns(cost, run.durations_ns, replace(limits, any_size=True))
     return turns is not None and turns.confidence != "low"
+
+
+def _is_one_kernel(run: JudgedRun, one: FindingCandidate) -> bool:
+    """Whether ranks lose nearly all of very few iterations at one of the places where they work.
+
+    There a kernel takes long once, at any size, as heavy-tailed noise does; a slow rank is slow wherever it works.
+    """
+    model, affected = run.alone or run.ledger.model, [run.places[i] for i in one.effect.affected]
+    if one.subject.kind == "job" or len(affected) >= thresholds.FEW_ITERATIONS:
+        return False
+    blamed = blamed_work(model, tuple(one.parts), one.subject.places, iterations=affected)
+    lost = np.concatenate([blamed.before_arrival_ns[affected], blamed.before_wait_ns[affected]], axis=1).sum(axis=2)
+    kinds, ranks = [k for k, (name, _) in enumerate(model.kinds) if name in one.parts], list(one.subject.places)
+    works = (model.before_arrival_ns, model.before_wait_ns)
+    usual = np.concatenate([work[:, :, ranks][..., kinds].sum(axis=(0, 2, 3)) for work in works])
+    is_single = lost.max(axis=1) >= thresholds.SOLE_DOMINANCE * lost.sum(axis=1)
+    return bool((is_single & (usual[lost.argmax(axis=1)] < thresholds.SOLE_DOMINANCE * usual.sum())).all())
 
 
 def _is_part_of_everyone(lost: LostTime, node: CauseNode, one: FindingCandidate) -> bool:

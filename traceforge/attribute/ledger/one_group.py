@@ -7,13 +7,13 @@ where gradients are reduced in buckets while backward goes on, and all wait for 
 outlast what is waited for (see `hidden_work`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.ledger.hidden_work import carried_at, hides_work
+from traceforge.attribute.ledger.hidden_work import carried_at
 from traceforge.attribute.ledger.shapley import share_lateness
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts, Reference
@@ -34,13 +34,13 @@ class BlameOfMany:
     early_ns: Amounts
 
 
-def is_one_group(model: StepModel, of_length: Mapping[int, Reference]) -> NDArray[np.bool_]:
+def is_one_group(model: StepModel, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Iterations in which all ranks meet at every place and either all wait for its end at once or none does; (I,).
 
     A collective may be held back by an earlier one, the same for all ranks that it is held back on.
 
     Args:
-        of_length: reference durations by number of collectives.
+        among: iterations to look at, those in which transfers hide work (see `hidden_work`); False for the others.
     """
     places = np.arange(model.group.shape[1])
     is_real = places[None, :] < model.calls[:, None]
@@ -53,7 +53,7 @@ def is_one_group(model: StepModel, of_length: Mapping[int, Reference]) -> NDArra
         one = model.queued.max(axis=2, keepdims=True, initial=-1)
         is_plain &= ((model.queued < 0) | (model.queued == one)).all(axis=2)
     result: NDArray[np.bool_] = (~is_real | (together & alike & at_once & is_plain)).all(axis=1)
-    return result & hides_work(model, of_length) & (len(model.ranks) > 1)
+    return result & among & (len(model.ranks) > 1)
 
 
 def blame_one_group(
@@ -112,6 +112,12 @@ class _SharedState:
     lateness: Amounts
     reference: Amounts
 
+    @property
+    def late(self) -> Amounts:
+        """All lateness, shape (B,)."""
+        result: Amounts = sum(self.of_work, self.transfers.sum(axis=1))
+        return result
+
     def with_least_left(self, held: NDArray[np.bool_] | None) -> tuple[Amounts, Amounts]:
         """Transfers and credit with what of this one's all ranks, or those held by it, have in common."""
         transfers, credit, rows = self.transfers.copy(), self.credit.copy(), slice(None)
@@ -120,23 +126,6 @@ class _SharedState:
         left = self.slower if held is None else np.where(held, self.slower, -np.inf)
         credit[rows, self.column] += np.minimum(0, left.max(axis=1))
         return transfers, credit
-
-
-@dataclass(frozen=True, slots=True)
-class _CommonBlame:
-    """What all chains that meet have in common; as of `_SharedState`."""
-
-    work: tuple[Amounts, ...]
-    of_work: tuple[Amounts, ...]
-    transfers: Amounts
-    credit: Amounts
-    early: Amounts
-
-    @property
-    def late(self) -> Amounts:
-        """All lateness, shape (B,)."""
-        result: Amounts = sum(self.of_work, self.transfers.sum(axis=1))
-        return result
 
 
 class _OneGroupFlow:
@@ -237,7 +226,9 @@ class _OneGroupFlow:
         """The account of a meeting now, where some ranks' streams are held back until an end."""
         own = self._last
         own_latest = self._reference if self._ahead is None else self._reference + self._ahead.max(axis=1)
-        latest = own_latest if end is None or held is None else _latest(own_latest, end.reference, held)
+        latest = own_latest
+        if end is not None and held is not None:
+            latest = np.where(held.any(axis=1), np.maximum(own_latest, end.reference), own_latest)
         common = _common(own, end, held)
         below = latest + common.late + common.credit.sum(axis=1) + common.early
         beyond = self._lateness + (self._reference - below)[:, None]
@@ -267,34 +258,29 @@ class _OneGroupFlow:
         )
 
 
-def _latest(reference: Amounts, of_end: Amounts, held: NDArray[np.bool_]) -> Amounts:
-    """The later of two reference times, where any rank is held back until the second."""
-    result: Amounts = np.where(held.any(axis=1), np.maximum(reference, of_end), reference)
-    return result
-
-
-def _common(own: _SharedState, end: _SharedState | None, held: NDArray[np.bool_] | None) -> _CommonBlame:
-    """What all have in common, and the end by which some are held back."""
+def _common(own: _SharedState, end: _SharedState | None, held: NDArray[np.bool_] | None) -> _SharedState:
+    """What all have in common, and the end by which some are held back; times are `own`'s."""
     transfers, credit = own.with_least_left(None)
     if end is None or held is None:
-        return _CommonBlame(own.work, own.of_work, transfers, credit, own.early)
+        return replace(own, transfers=transfers, credit=credit)
     is_held = held.any(axis=1, keepdims=True)
     of_end, credit_of_end = end.with_least_left(held)
     work = tuple(
         np.minimum(mine, other, out=mine.copy(), where=is_held) for mine, other in zip(own.work, end.work, strict=True)
     )
-    return _CommonBlame(
-        work,
-        tuple(plane.sum(axis=1) for plane in work),
-        np.where(is_held, np.minimum(transfers, of_end), transfers),
-        np.where(is_held, np.maximum(credit, credit_of_end), credit),
-        np.where(is_held.ravel(), np.maximum(own.early, end.early), own.early),
+    return replace(
+        own,
+        work=work,
+        of_work=tuple(plane.sum(axis=1) for plane in work),
+        transfers=np.where(is_held, np.minimum(transfers, of_end), transfers),
+        credit=np.where(is_held, np.maximum(credit, credit_of_end), credit),
+        early=np.where(is_held.ravel(), np.maximum(own.early, end.early), own.early),
     )
 
 
 def _take_over(
     account: _SharedState,
-    common: _CommonBlame,
+    common: _SharedState,
     share: Amounts,
     late: tuple[Amounts, ...],
     work: list[Amounts],
@@ -307,7 +293,7 @@ def _take_over(
         late: work of each chain's own, each of shape (B, R).
     """
     left = np.maximum(0, account.slower)
-    own = left + (sum(account.of_work, account.transfers.sum(axis=1)) - common.late)[:, None]
+    own = left + (account.late - common.late)[:, None]
     for of_kind in late:
         own += of_kind
     factor = factor_of(share, own)

@@ -43,16 +43,6 @@ class Blame:
     transfers_ns: Amounts
     early_ns: float
 
-    @property
-    def transfer_ns(self) -> float:
-        """Slow transfers of all communicators."""
-        return float(self.transfers_ns.sum())
-
-    @property
-    def excess_ns(self) -> float:
-        """The iteration's time above its time at reference durations."""
-        return float(self.work_ns.sum()) + self.transfer_ns + self.early_ns
-
 
 def blame_iteration(
     model: StepModel, i: int, reference: Reference, communicator: NDArray[np.int64] | None = None
