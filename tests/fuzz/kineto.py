@@ -222,11 +222,29 @@ def run_guided(judge: Callable[[bytes], None], executions: int, seed: int, folde
     tokens = folder / "tokens"
     tokens.write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in token) + '"\n' for token in DICTIONARY))
     options = [f"-runs={executions}", f"-seed={seed}", f"-max_len={LARGEST_INPUT}", f"-dict={tokens}"]
-    for found in gc.get_objects():
-        if isinstance(found, FunctionType) and (found.__module__ or "").startswith("traceforge.sources.kineto"):
-            atheris.instrument_func(found)
+    for function in watched_functions():
+        atheris.instrument_func(function)
+    leave_imports_alone()
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={folder}/", str(corpus)], judge)
     atheris.Fuzz()
+
+
+def watched_functions() -> list[FunctionType]:
+    """The functions of the readers whose branches guide. The collector must still know them: see `leave_imports_alone`.
+
+    Raises:
+        AssertionError: it finds none, so that inputs would be made blindly and all be refused.
+    """
+    functions = [found for found in gc.get_objects() if isinstance(found, FunctionType)]
+    watched = [found for found in functions if (found.__module__ or "").startswith("traceforge.sources.kineto")]
+    assert watched, "nothing to watch"
+    return watched
+
+
+def leave_imports_alone() -> None:
+    """What is imported stays: to look through it time and again took 10 % of the reading. `gc` forgets it by this."""
+    gc.freeze()
+    gc.set_threshold(OBJECTS_A_COLLECTION)
 
 
 def main() -> None:
@@ -241,8 +259,6 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="traceforge-fuzz-", dir=memory_folder()) as name:
         judge = Judge(Path(name))
-        gc.freeze()  # what is imported stays: looking through it time and again took 10 % of the reading
-        gc.set_threshold(OBJECTS_A_COLLECTION)
 
         def judge_and_keep(data: bytes) -> None:
             try:
@@ -261,6 +277,7 @@ def main() -> None:
                 raise ImportError("not asked for")
             run_guided(judge_and_keep, options.executions, options.seed, Path(name))
         except ImportError:
+            leave_imports_alone()
             with contextlib.suppress(KeyboardInterrupt):  # what was done until then is said
                 run_alone(judge_and_keep, options.executions, options.seed)
     print(f"{judge.executions} executions, {judge.refused} refused, slowest {judge.slowest_seconds:.2f} s")

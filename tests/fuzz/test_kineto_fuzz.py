@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.fuzz.kineto import Judge, run_alone
+from tests.fuzz.kineto import Judge, run_alone, watched_functions
 
 EXECUTIONS = 300
 
@@ -15,3 +15,10 @@ def test_seeds_and_their_mutations_break_no_promise(tmp_path: Path) -> None:
     assert judge.executions == EXECUTIONS
     # Most inputs are read, not refused: else nothing was tried.
     assert judge.refused < EXECUTIONS / 2
+
+
+def test_a_guided_run_watches_the_readers_in_python() -> None:
+    # Once the collector had forgotten them before, and 200,000 inputs were made blindly: each was refused.
+    watched = {f"{function.__module__}.{function.__name__}" for function in watched_functions()}
+
+    assert "traceforge.sources.kineto.reader.read_file" in watched
