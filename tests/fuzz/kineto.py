@@ -143,6 +143,10 @@ def judge_counts(reading: Reading) -> None:
     assert not ids or (ids[0] >= 0 and ids[-1] < reading.summary.event_count)
 
 
+_NO_JSON = object()
+"""Stands for NaN and Infinity, which `json` reads and JSON does not know: between events they are damage."""
+
+
 class _TopLevel(list[tuple[str, Any]]):
     """The members of an object, repeated keys included."""
 
@@ -151,7 +155,7 @@ def judge_by_json(data: bytes, reading: Reading | None) -> None:
     """Text that `json` refuses has an issue, or was refused; of valid text every event is there."""
     text = data.removeprefix(BOM).decode("utf-8", "replace")
     try:
-        trace = json.loads(text, object_pairs_hook=_TopLevel)
+        trace = json.loads(text, object_pairs_hook=_TopLevel, parse_constant=lambda _: _NO_JSON)
     except RecursionError:
         return
     except ValueError:
@@ -161,6 +165,9 @@ def judge_by_json(data: bytes, reading: Reading | None) -> None:
     if elements is None or reading is None:
         assert elements is None, "a trace was refused"
         return
+    if _NO_JSON in elements:
+        assert reading.summary.issues, "no JSON between events, and nothing is said about it"
+        elements = [element for element in elements if element is not _NO_JSON]
     assert reading.summary.event_count == len(elements), f"{reading.summary.event_count} of {len(elements)} events"
     expected = {number: dict(element) for number, element in enumerate(elements) if isinstance(element, _TopLevel)}
     rows = {row["event_id"]: row for row in reading.events}

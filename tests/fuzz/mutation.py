@@ -5,6 +5,7 @@ fields with the lengths around them made right, SQLite by its cells and columns,
 Each kind is changed byte by byte as well, which is what damage does.
 """
 
+import contextlib
 import copy
 import json
 import pickle
@@ -285,20 +286,28 @@ def changed_columns(source: random.Random, data: bytes) -> bytes:
         if kind == 0 and frame.width > 1:
             frame = frame.drop(name)
         elif kind == 1:
-            frame = frame.with_columns(pl.col(name).cast(source.choice(_COLUMN_TYPES), strict=False))
+            frame = _retyped(frame, name, source.choice(_COLUMN_TYPES))
         elif kind == 2:
             frame = pl.concat([frame, frame.slice(row, source.choice([1, 5]))])
         else:
-            odd = pl.Series([source.choice(_ODD_CELLS)], strict=False).cast(frame.schema[name], strict=False)
+            odd = _retyped(pl.DataFrame({"odd": [source.choice(_ODD_CELLS)]}, strict=False), "odd", frame.schema[name])
+            cell = odd["odd"][0] if odd.schema["odd"] == frame.schema[name] else None
             frame = frame.with_columns(
                 pl.when(pl.int_range(pl.len()) == row)
-                .then(pl.lit(odd[0], frame.schema[name]))
+                .then(pl.lit(cell, frame.schema[name]))
                 .otherwise(name)
                 .alias(name)
             )
     written = BytesIO()
     frame.write_parquet(written, compression=source.choice(["zstd", "snappy", "gzip", "uncompressed"]))
     return written.getvalue()
+
+
+def _retyped(frame: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
+    """With a column of another type, where that can be made of what it holds."""
+    with contextlib.suppress(pl.exceptions.InvalidOperationError):
+        return frame.with_columns(pl.col(name).cast(kind, strict=False))
+    return frame
 
 
 Change = Callable[[random.Random, bytes], bytes]

@@ -2,12 +2,14 @@
 
 import gzip
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.sources.nsys_exports import Export, call, kernel, nvtx, process, read
 from traceforge.errors import InputUnusableError
+from traceforge.reading.sqlite_file import open_sqlite
 from traceforge.sources.nsys import NsysSource
 
 
@@ -129,3 +131,21 @@ def test_damage_that_sqlite_quotes_in_bytes_that_are_no_text_is_refused(export: 
 
     with pytest.raises(InputUnusableError, match="damaged"):
         read(path)
+
+
+def test_a_row_that_claims_gigabytes_is_damage(tmp_path: Path) -> None:
+    # given a table whose only row says in its first five bytes that it holds 4 GiB; SQLite asks for them in one piece
+    path = tmp_path / "report.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA page_size = 512")
+        connection.execute("CREATE TABLE NVTX_EVENTS (text)")
+        connection.execute("INSERT INTO NVTX_EVENTS VALUES ('step 1')")
+        connection.commit()
+    file = bytearray(path.read_bytes())
+    row, page = bytes.fromhex("ffffffff6e6b2035270001000007") + b"\x07" * 40, file[512:]
+    page[5:7] = page[8:10] = (400).to_bytes(2, "big")  # where rows begin, and where this one does
+    page[400 : 400 + len(row)] = row
+    path.write_bytes(file[:512] + page)
+
+    with open_sqlite(path) as database, pytest.raises(InputUnusableError, match="damaged: there is no memory"):
+        list(database.rows("SELECT text FROM NVTX_EVENTS"))

@@ -21,8 +21,9 @@ _LONGEST_VALUE_BYTES = 64 * 1024 * 1024
 _MOST_IDS = 500
 _HINT = "copy it again, or export it again (nsys export --type sqlite, rocprofv3 --output-format rocpd)"
 
-# The second, where what SQLite says of the damage quotes bytes that are no text.
-_DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+# The second, where what SQLite says of the damage quotes bytes that are no text; the third, where a row claims to be of
+# gigabytes, for which SQLite asks the system in one piece.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 
 class SqliteFile(TableFile):
@@ -53,7 +54,7 @@ class SqliteFile(TableFile):
             while rows := cursor.fetchmany(most):
                 yield rows
         except _DAMAGE as error:
-            raise InputUnusableError(f"the SQLite file is damaged: {error}", where=self._shown, hint=_HINT) from error
+            raise _refused(error, self._shown) from error
 
     def _held(self, table: str, column: str, kind: str) -> str:
         name = quoted(column)
@@ -86,7 +87,7 @@ def open_sqlite(path: Path) -> Iterator[SqliteFile]:
             connection.execute("PRAGMA trusted_schema = OFF")
             yield SqliteFile(connection, str(path))
         except _DAMAGE as error:
-            raise InputUnusableError(f"the SQLite file is damaged: {error}", where=str(path), hint=_HINT) from error
+            raise _refused(error, str(path)) from error
         finally:
             if connection is not None:
                 connection.close()
@@ -100,6 +101,11 @@ def table_names(path: Path) -> bytes:
     """
     with open_sqlite(path) as database:
         return MAGIC + "".join(f"CREATE TABLE {name}\n" for name in sorted(database.columns)).encode()
+
+
+def _refused(error: Exception, shown: str) -> InputUnusableError:
+    why = "there is no memory for a row as long as it claims to be" if isinstance(error, MemoryError) else error
+    return InputUnusableError(f"the SQLite file is damaged: {why}", where=shown, hint=_HINT)
 
 
 def _lenient_text(value: bytes) -> str:
