@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.align.rank_batches import RankBatch, rank_batches
 from traceforge.operation.calls import JOINED, Calls, read_calls
-from traceforge.operation.nesting import NONE
+from traceforge.operation.nesting import NONE, places_type
 from traceforge.store.database import Store
 
 # Texts recur from call to call: a number stands for them until only groups are left.
@@ -130,10 +130,12 @@ def _judged(calls: Calls, inputs: pl.DataFrame) -> _Judged:
 
 def _groups(judged: _Judged) -> pl.DataFrame:
     """Calls that share all keys, and their amounts."""
-    code = _as_one(list(judged.keys.values()))
-    order = np.lexsort((judged.duration_ns, code))
-    code, lasting = code[order], judged.duration_ns[order]
-    first = np.flatnonzero(np.diff(code, prepend=code[:1] - 1))
+    code, lasting = _narrow(_as_one(list(judged.keys.values()))), _narrow(judged.duration_ns)
+    order = np.lexsort((lasting, code)).astype(places_type(len(code)))
+    code, lasting = code[order], lasting[order]
+    is_first = np.ones(len(code), dtype=np.bool_)
+    is_first[1:] = code[1:] != code[:-1]
+    first = np.flatnonzero(is_first)
     calls = np.diff(first, append=len(code))
     # Of calls in the order of their durations: the lower median, and the one that no more than one in twenty exceeds.
     middle, upper = first + (calls - 1) // 2, first + np.ceil((calls - 1) * 0.95).astype(np.int64)
@@ -141,14 +143,19 @@ def _groups(judged: _Judged) -> pl.DataFrame:
         {
             **{name: values[order[first]].astype(np.int64) for name, values in judged.keys.items()},
             "calls": calls,
-            "duration_ns": np.add.reduceat(lasting, first) if len(first) else lasting,
-            "p50_ns": lasting[middle],
-            "p95_ns": lasting[upper],
+            "duration_ns": np.add.reduceat(lasting, first, dtype=np.int64) if len(first) else first,
+            "p50_ns": lasting[middle].astype(np.int64),
+            "p95_ns": lasting[upper].astype(np.int64),
             "operation_calls": np.add.reduceat(judged.is_longest[order].astype(np.int64), first)
             if len(first)
             else first,
         }
     )
+
+
+def _narrow(values: Integers) -> Integers:
+    """The same whole numbers, from -1 on, in half the memory where they fit."""
+    return values.astype(np.int32) if values.max(initial=0) <= np.iinfo(np.int32).max else values
 
 
 def _as_one(columns: Sequence[Integers]) -> Integers:

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.clock_course import read_courses
+from traceforge.align.clock_course import ClockCourse, read_courses
 from traceforge.align.rank_batches import RankBatch, RankFile
-from traceforge.operation.nesting import NONE, innermost, own_duration_ns
+from traceforge.operation.nesting import NONE, in_parts, innermost, own_duration_ns
 from traceforge.operation.rank_rows import RoleKinds, Rows
 from traceforge.store.database import Store
 
@@ -71,19 +71,27 @@ def read_calls(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Calls
     kinds, windows = RoleKinds.of(store, batch), batch.by_rank(store, _WINDOWS)
     courses = read_courses(store, batch.run_id)
     for one, found in _found(kinds):
-        starts, ends = (windows.of(one.rank)[name].to_numpy() for name in ("start_ns", "end_ns"))
-        at = courses[one.rank].aligned(found.start_ns)
-        window = np.searchsorted(starts, at, side="right") - 1
-        inside = (window >= 0) & (at < ends[window]) if len(starts) else np.zeros(len(at), dtype=np.bool_)
+        inside = _inside(windows.of(one.rank), courses[one.rank], found.start_ns)
         has_time = (found.start_ns >= 0) & (found.duration_ns >= 0)
         calls = Calls(
             kinds.names, found.name, found.joined, found.operation, found.operation_id, found.annotation, found.module,
             np.maximum(found.duration_ns, 0), has_time, inside & has_time,
         )  # fmt: skip
-        del found, at, window, inside, has_time
+        del found, inside, has_time
         given = [(one, calls)]
         del calls
         yield given.pop()  # nothing here holds it while it is looked at
+
+
+def _inside(windows: pl.DataFrame, clock: ClockCourse, raw_ns: Integers) -> NDArray[np.bool_]:
+    """Whether instants of a rank's own clock lie in one of its windows, some at a time: there are millions of them."""
+    starts, ends = (windows[name].to_numpy() for name in ("start_ns", "end_ns"))
+    inside = np.zeros(len(raw_ns), dtype=np.bool_)
+    for some in in_parts(len(raw_ns)) if len(starts) else ():
+        at = clock.aligned(raw_ns[some])
+        window = np.searchsorted(starts, at, side="right") - 1
+        inside[some] = (window >= 0) & (at < ends[window])
+    return inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ def _found(kinds: RoleKinds) -> Iterator[tuple[RankFile, _Found]]:
         yield ranks[0], _in_stretches(kinds, launched, training.get(ranks[0].source_id, NONE))
         return
     if len(ranks) == 1:
-        yield ranks[0], _on_host({role: kinds.read(role).rows(ranks[0].source_id) for role in _AROUND})
+        yield ranks[0], _on_host({role: kinds.only(role) for role in _AROUND})
         return
     around = {role: kinds.read(role) for role in _AROUND}
     for one in ranks:
@@ -195,11 +203,11 @@ def _in_stretches(kinds: RoleKinds, launched: dict[int, _DeviceCalls], training_
 
 def _by_stretch(kinds: RoleKinds, device: _DeviceCalls) -> Iterator[tuple[Integers, dict[str, Rows]]]:
     """Some calls of the only rank of a batch, and the spans that may be around them."""
-    source_id, open_rows = kinds.batch.ranks[0].source_id, dict[str, Rows]()
+    open_rows = dict[str, Rows]()
     for since, until in pairwise(_cuts(device.launch_ns)):
         by_role = {}
         for role in _AROUND:
-            rows = kinds.read(role, (since, until)).rows(source_id)
+            rows = kinds.only(role, (since, until))
             by_role[role] = rows.beside(open_rows[role]) if role in open_rows else rows
         yield np.flatnonzero((device.launch_ns >= since) & (device.launch_ns < until)), by_role
         # What is open at the end of a stretch is around what the next one begins with.

@@ -54,7 +54,7 @@ class _ThreadSpans:
     def around(self, at_ns: Integers) -> Integers:
         """The innermost span that is open at each instant, as a place; `NONE` where there is none."""
         found = np.empty(len(at_ns), dtype=self.places.dtype)
-        for some in _stretches(len(at_ns)):
+        for some in in_parts(len(at_ns)):
             begun = np.searchsorted(self.starts_ns, at_ns[some], side="right")
             depth = begun - np.searchsorted(self.ends_ns, at_ns[some], side="right") - 1
             found[some] = self._last(depth, begun - 1)
@@ -62,7 +62,7 @@ class _ThreadSpans:
 
     def with_parents(self) -> Iterator[tuple[Integers, Integers]]:
         """Each span and the one around it, as places, some at a time; `NONE` where there is none around it."""
-        for some in _stretches(len(self.depths)):
+        for some in in_parts(len(self.depths)):
             numbers = np.arange(some.start, min(some.stop, len(self.depths)))
             yield self.places[some], self._last(self.depths[some] - 1, numbers - 1)
 
@@ -78,7 +78,7 @@ class _ThreadSpans:
 
 def innermost(spans: Spans, track: Integers, at_ns: Integers) -> Integers:
     """Index of the innermost span around each point of a track, `NONE` where there is none; intervals are half-open."""
-    result = np.full(len(track), NONE, dtype=_places_type(len(spans.track)))
+    result = np.full(len(track), NONE, dtype=places_type(len(spans.track)))
     asked = _by_track(track)
     for own, line in _lines(spans):
         if own in asked:
@@ -119,7 +119,7 @@ def _directly_inside(spans: Spans) -> Iterator[tuple[Integers, Integers]]:
 def _apart(spans: Spans, places: Integers) -> Iterator[slice]:
     """A thread's spans, in order, some at a time; none of those before is open where the next ones begin."""
     first, open_until = 0, np.iinfo(np.int64).min
-    for some in _stretches(len(places)):
+    for some in in_parts(len(places)):
         own = places[some]
         reach = np.maximum.accumulate(np.concatenate([[open_until], spans.end_ns[own]]))
         free = np.flatnonzero(spans.start_ns[own] >= reach[:-1])
@@ -130,7 +130,7 @@ def _apart(spans: Spans, places: Integers) -> Iterator[slice]:
     yield slice(first, len(places))
 
 
-def _stretches(count: int) -> Iterator[slice]:
+def in_parts(count: int) -> Iterator[slice]:
     """So many things, some at a time."""
     for first in range(0, count, _AT_ONCE):
         yield slice(first, first + _AT_ONCE)
@@ -141,13 +141,13 @@ def _by_track(track: Integers) -> dict[int, Integers]:
     if not len(track):
         return {}
     if (track == track[0]).all():
-        return {int(track[0]): np.arange(len(track), dtype=_places_type(len(track)))}
-    order = np.argsort(track, kind="stable").astype(_places_type(len(track)))
+        return {int(track[0]): np.arange(len(track), dtype=places_type(len(track)))}
+    order = np.argsort(track, kind="stable").astype(places_type(len(track)))
     first = np.flatnonzero(np.diff(track[order])) + 1
     return {int(track[own[0]]): own for own in np.split(order, first)}
 
 
-def _places_type(count: int) -> type[np.integer[Any]]:
+def places_type(count: int) -> type[np.integer[Any]]:
     """As narrow a type as so many places allow: there are millions of them."""
     return np.int32 if count <= np.iinfo(np.int32).max else np.int64
 
@@ -160,16 +160,19 @@ def _lines(spans: Spans) -> Iterator[tuple[int, _ThreadSpans]]:
 
 def _ordered(spans: Spans) -> Iterator[tuple[int, Integers]]:
     """Each track with the places of the spans on it that last, by their start, the longest of equals first."""
+    lasts = spans.end_ns > spans.start_ns
     for track, all_places in _by_track(spans.track).items():
-        places = all_places[spans.end_ns[all_places] > spans.start_ns[all_places]]
+        places = all_places if lasts.all() else all_places[lasts[all_places]]
         if len(places):
             yield track, _in_order(spans, places)
 
 
 def _in_order(spans: Spans, places: Integers) -> Integers:
-    stretches = in_turn(spans.start_ns[places])
+    # All spans lie on one track then, in their order: of millions no copy is made for nothing.
+    stretches = in_turn(spans.start_ns if len(places) == len(spans.start_ns) else spans.start_ns[places])
     if stretches is not None:
-        places = np.concatenate([places[since:until] for since, until in stretches])
+        if len(stretches) > 1:
+            places = np.concatenate([places[since:until] for since, until in stretches])
         if _is_ordered(spans, places):
             return places
     result: Integers = places[np.lexsort((-spans.end_ns[places], spans.start_ns[places]))]
@@ -178,7 +181,7 @@ def _in_order(spans: Spans, places: Integers) -> Integers:
 
 def _is_ordered(spans: Spans, places: Integers) -> bool:
     """Whether spans are so already, as they mostly are written: millions are not sorted for nothing."""
-    for some in _stretches(len(places) - 1):
+    for some in in_parts(len(places) - 1):
         own = places[some.start : some.stop + 1]
         starts, ends = spans.start_ns[own], spans.end_ns[own]
         later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ends[1:] <= ends[:-1]))

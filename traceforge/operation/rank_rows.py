@@ -5,8 +5,10 @@ asked for is read: one role, and of it all or the events that begin in a stretch
 one file.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -68,18 +70,21 @@ _COLUMNS = MappingProxyType(
 )
 
 
+_READ = frozenset({"start_ns", "duration_ns", "correlation", "event_id"})
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Events of one role; shapes (events,). What is not read of a role is empty (`_COLUMNS`)."""
 
-    name: Integers
-    track: Integers
+    name: NDArray[Any]
+    track: NDArray[Any]
     start_ns: Integers
     duration_ns: Integers
     correlation: Integers
-    event_id: Integers
+    event_id: NDArray[Any]
 
-    def take(self, places: NDArray[np.bool_]) -> "Rows":
+    def take(self, places: NDArray[np.bool_] | slice) -> "Rows":
         """Some of them."""
         own = (getattr(self, field) for field in self.__slots__)
         return Rows(*(values[places] if len(values) else values for values in own))
@@ -100,7 +105,7 @@ class RoleKinds:
     Attributes:
         batch: the ranks.
         names: text and class of every name.
-        kinds: file, number, track, name, class and role of each.
+        kinds: file, number, track and role of each.
         numbers: of each one's name.
     """
 
@@ -114,16 +119,44 @@ class RoleKinds:
     def of(cls, store: Store, batch: RankBatch) -> "RoleKinds":
         """Those of a batch."""
         kinds = batch.by_file(store, _KINDS)
+        store.release_memory()  # what DuckDB joined the names with
         names = kinds.frame.select("name", "class").unique(maintain_order=True).with_row_index("number")
         numbers = kinds.frame.join(names, on=["name", "class"], how="left", maintain_order="left")["number"]
+        kinds = Parts(kinds.frame.drop("name", "class"), kinds.places)
         return cls(store, batch, names, kinds, numbers.cast(pl.Int32).to_numpy())
 
     def read(self, role: str, between: tuple[int, int] | None = None) -> "RoleEvents":
         """Events of a role: all, or those that begin between two times of the raw clock, ns."""
+        return RoleEvents(self, role, self._events(role, between))
+
+    def only(self, role: str, between: tuple[int, int] | None = None) -> "Rows":
+        """The same of a batch of one rank, whose events are not held beside their rows: there may be millions."""
+        return self.rows_of(role, self.batch.ranks[0].source_id, [self._events(role, between).frame])
+
+    def _events(self, role: str, between: tuple[int, int] | None) -> Parts:
         sql = _EVENTS.format(columns=_COLUMNS[role]) + (_BETWEEN if between else "")
         events = self.batch.by_file(self.store, sql, [self._of_role(role), *(between or ())])
         self.store.release_beyond()
-        return RoleEvents(self, role, events)
+        return events
+
+    def rows_of(self, role: str, source_id: int, events: list[pl.DataFrame]) -> "Rows":
+        """Events of a file; the frame of them is taken out of a list, so that its pieces can go one by one."""
+        first, count = self.kinds.place(source_id)
+        own, names = self.kinds.of(source_id), self.numbers[first : first + count]
+        kind_ids, is_own, tracks = own["kind_id"].to_numpy(), own["role"] == role, own["track"].to_numpy()
+        place_of = np.full(int(kind_ids.max(initial=-1)) + 2, NONE, dtype=np.int32)
+        place_of[kind_ids[is_own.to_numpy()]] = np.flatnonzero(is_own)
+        found, filled = _room(events[0]), 0
+        for piece in _pieces(events):
+            # Kinds of other files, of this role or not, may have the numbers of these; all beyond share the last place.
+            place = place_of[np.minimum(piece["kind_id"].to_numpy(), len(place_of) - 1)]
+            known = place != NONE
+            inside = slice(filled, filled + int(known.sum()))
+            found.name[inside], found.track[inside] = names[place[known]], tracks[place[known]]
+            for name in _READ & {*piece.columns}:
+                getattr(found, name)[inside] = piece[name].to_numpy()[known]
+            filled = inside.stop
+        return found.take(slice(0, filled))
 
     def tracks(self, role: str) -> dict[int, int]:
         """The track of each file that has most events of a role."""
@@ -147,25 +180,22 @@ class RoleEvents:
 
     def rows(self, source_id: int) -> Rows:
         """Those of one file."""
-        first, count = self.kinds.kinds.place(source_id)
-        own, names = self.kinds.kinds.of(source_id), self.kinds.numbers[first : first + count]
-        kind_ids = own["kind_id"].to_numpy()
-        events = self.events.of(source_id)
-        # RoleKinds of other files, of this role or not, may have the numbers of these.
-        place_of = np.full(int(max(kind_ids.max(initial=-1), events["kind_id"].max() or 0)) + 1, NONE, dtype=np.int32)
-        is_own = (own["role"] == self.role).to_numpy()
-        place_of[kind_ids[is_own]] = np.flatnonzero(is_own)
-        place = place_of[_array(events, "kind_id")]
-        if (place == NONE).any():
-            events, place = events.filter(pl.Series(place != NONE)), place[place != NONE]
-        read = (
-            _array(events, name) if name in events.columns else np.zeros(0, dtype=np.int64)
-            for name in ("start_ns", "duration_ns", "correlation", "event_id")
-        )
-        return Rows(names[place], own["track"].to_numpy()[place], *read)
+        return self.kinds.rows_of(self.role, source_id, [self.events.of(source_id)])
 
 
-def _array(events: pl.DataFrame, name: str) -> Integers:
-    """A column in one piece. The pieces are joined by numpy, which gives memory back that is no longer used."""
-    pieces = [piece.to_numpy() for piece in events[name].get_chunks()]
-    return np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
+def _room(events: pl.DataFrame) -> Rows:
+    """Rows for so many events, of nothing yet."""
+    names, tracks = (np.empty(events.height, dtype=np.int32) for _ in range(2))
+    start, duration, link = (
+        np.empty(events.height if name in events.columns else 0, dtype=np.int64) for name in Rows.__slots__[2:5]
+    )
+    ids = events["event_id"] if "event_id" in events.columns else pl.Series([], dtype=pl.Int64)
+    is_narrow = int(ids.max() or 0) <= np.iinfo(np.int32).max  # type: ignore[arg-type]
+    return Rows(names, tracks, start, duration, link, np.empty(len(ids), dtype=np.int32 if is_narrow else np.int64))
+
+
+def _pieces(events: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The frame in a list as it was read, piece by piece; what was given is held no more."""
+    columns = [column.get_chunks() for column in events.pop()]
+    while columns[0]:
+        yield pl.DataFrame([column.pop(0) for column in columns])

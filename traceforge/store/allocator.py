@@ -2,7 +2,8 @@
 
 Idea: after it has freed one large block, glibc keeps the next ones of up to 32 MiB, in pieces that fit nothing later:
 a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages; of
-smaller ones it gives back what it is asked for, between two tables, whenever the process has grown.
+smaller ones it gives back what it is asked for, between two tables, whenever the process has grown. polars and DuckDB
+bring allocators of their own, which are told to give back what is free.
 Not handled: other C libraries, which are left as they are.
 """
 
@@ -11,6 +12,8 @@ import os
 from pathlib import Path
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+# jemalloc, as polars builds it in, else keeps free pages for ten seconds and longer.
+_OF_POLARS, _AT_ONCE = "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0"
 _LARGE_BYTES = 4 * 1024 * 1024
 _WORTH_TRIMMING_BYTES = 192 * 1024 * 1024
 _WORTH_ANOTHER_BYTES = 32 * 1024 * 1024
@@ -47,7 +50,11 @@ def _held_bytes() -> int:
 
 
 def give_back_large_arrays() -> None:
-    """Have this process do so; for processes that are ours alone, as it holds for all that they do."""
+    """Have this process do so; for processes that are ours alone, as it holds for all that they do.
+
+    To be called before polars is imported: its own allocator reads once how long to keep what is free.
+    """
+    os.environ.setdefault(_OF_POLARS, _AT_ONCE)
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):

@@ -53,6 +53,7 @@ _SAFE: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "allocator_flush_threshold": "16MB",  # beyond it threads give memory back; 128 MiB are rarely reached at once
+    "allocator_background_threads": True,  # and what they free in smaller pieces goes back without them
 }
 _BESIDE = ("wal", "wal.checkpoint", "wal.recovery")
 

@@ -45,8 +45,10 @@ _SCHEMA = {
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a (collective, rank) inside an iteration, some ranks at a time."""
     for batch in rank_batches(store):
-        arrivals, compute = batch.by_rank(store, _ARRIVALS), batch.by_rank(store, _COMPUTE)
-        every = arrivals.frame
+        every = batch.by_rank(store, _ARRIVALS).frame
+        if every.is_empty():
+            continue  # and there may be millions of stretches of work
+        compute = batch.by_rank(store, _COMPUTE)
         arrival, end, last = (every[name].to_numpy() for name in ("arrival_ns", "end_ns", "last_arrival_ns"))
         until = np.maximum(arrival, end)
         all_arrived = np.clip(last, arrival, until)
