@@ -41,6 +41,8 @@ def test_traces_of_every_era_are_recognised(head: bytes) -> None:
         # what JAX writes beside an XPlane file, and what it makes of that for Perfetto
         b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"M","pid":1}]}',
         b'{"displayTimeUnit": "ns", "traceEvents": [{"args": {"name": "/host:CPU"}, "name": "process_name"}]}',
+        # Ascend's, whose device events have no category
+        b'[{"name": "process_name", "pid": 7, "args": {"name": "Ascend Hardware"}, "ph": "M"}]',
         b"node1:123:456 [0] NCCL INFO Bootstrap",
         b"\x00\x01\x02binary",
         b'{"loss": 0.5}\n{"loss": 0.4}',

@@ -27,6 +27,10 @@ COMMANDS = {
     "traces.otf2": (b"", "--output-format json"),
     "908_results.pftrace": (b"\x0a\x05abc", "--output-format json"),
     "host.trace.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[]}', ".xplane.pb"),
+    "trace_view.json": (
+        b'[{"name": "process_name", "pid": 7, "args": {"name": "Ascend Hardware"}, "ph": "M"}]',
+        "traceforge.live",
+    ),
     "dmon.txt": (b"# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C\n    0     61     38", "--query-gpu"),
     "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),
     "smi.txt": (b"Tue Nov 24\n+-----+\n| NVIDIA-SMI 550.90 |\n", "--query-gpu"),

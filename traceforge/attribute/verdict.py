@@ -22,6 +22,7 @@ from traceforge.attribute.stage_text import (
     of_bubbles,
     of_schedule,
 )
+from traceforge.attribute.unrecorded_wait import held_ranks, of_held_ranks, sentence_of_held
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, plural
@@ -34,7 +35,8 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   q.late_peer_ns, q.microbatches AS all_microbatches, q.is_first_left_out, q.more_microbatches, q.more_fill_drain_share,
   w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
-  a.reference, f.summary, f.next_step, b.sentence AS bound, b.next_step AS bound_step,
+  a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject,
+  b.sentence AS bound, b.next_step AS bound_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
   g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
@@ -180,11 +182,20 @@ def rows(store: Store) -> pl.DataFrame:
     states = store.records(_STATES)
     profilers = profilers_of(store)
     owners = idle_owners(store)
+    held = held_ranks(store)
     known = [
-        state | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
+        state
+        | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
+        | {"held": held.get(state["run_id"])}
         for state in states
     ]
-    told = [_row(store, state) | _of_one_rank(state) | of_mixed_formats(state, state["profilers"]) for state in known]
+    told = [
+        _row(store, state)
+        | _of_one_rank(state)
+        | of_mixed_formats(state, state["profilers"])
+        | of_held_ranks(state, state["held"])
+        for state in known
+    ]
     return pl.DataFrame(told, infer_schema_length=None)
 
 
@@ -315,6 +326,8 @@ def _of_iterations(state: State, free: str) -> str:
     excess = excess if state["excess_ns"] else "no more"
     rest = f"{judged} {duration}, {excess} than at {_ON_TIME[state['reference']]}."
     if state["state"] != "nothing_significant":
+        if not of_held_ranks(state, state["held"]):
+            rest = " ".join(filter(None, [rest, sentence_of_held(state, state["held"])]))
         return rest if state["bubble_ns"] is None else f"{rest} {of_bubbles(state)}"
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""

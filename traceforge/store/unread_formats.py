@@ -63,6 +63,10 @@ _FORMATS = (
         begins=rb'\s*\{\s*"displayTimeUnit"\s*:\s*"ns"\s*,',
     ),
     _UnreadFormat(
+        "Ascend's {name} is not read, as its device events have no category: record the steps with traceforge.live",
+        begins=rb'\s*[\[{].*"name"\s*:\s*"Ascend Hardware"',
+    ),
+    _UnreadFormat(
         f"of nvidia-smi's output, CSV with its header is read: {_SMI}",
         begins=rb"\s*#\s*gpu\b|\s*<\?xml[^>]*>\s*<!DOCTYPE nvidia_smi_log|.{0,200}\| NVIDIA-SMI"
         rb"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, ",

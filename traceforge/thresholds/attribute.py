@@ -26,9 +26,7 @@ LOWEST_USUAL: Annotated[
 ] = 0.05
 LOW_USUAL: Annotated[
     float,
-    Meaning(
-        "quantile of iterations", "Upper end of it; low, since most iterations may be slow.", "affected_iterations"
-    ),
+    Meaning("quantile of iterations", "Its upper end; low, as most may be slow.", "affected_iterations"),
 ] = 0.25
 MEDIUM_SHARE: Annotated[
     float, Meaning("share of the mean iteration", "A smaller delay has low confidence.", "confidence")
@@ -38,9 +36,7 @@ HIGH_SHARE: Annotated[
 ] = 0.05
 MEDIUM_P_VALUE: Annotated[
     float,
-    Meaning(
-        "probability", "Likelier by chance has low confidence; strict, as some ten causes are tried.", "confidence"
-    ),
+    Meaning("probability", "Likelier by chance has low confidence; some ten causes are tried.", "confidence"),
 ] = 0.01
 HIGH_P_VALUE: Annotated[
     float, Meaning("probability", "Likelier by chance is rarely high, nor medium below HIGH_SHARE.", "confidence")
@@ -50,13 +46,14 @@ MEDIUM_DOMINANCE: Annotated[
 ] = 0.4
 HIGH_DOMINANCE: Annotated[
     float,
-    Meaning(
-        "share of the cause's delay", "A rank that owns this much is the culprit, not one of several.", "confidence"
-    ),
+    Meaning("share of the cause's delay", "A rank that owns this much is the sole culprit.", "confidence"),
 ] = 0.6
 SOLE_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "What nearly all belongs to one rank is that rank's.", "subject")
 ] = 0.8
+STILL_SPREAD: Annotated[
+    float, Meaning("share of their wait", "Ranks whose waits end further apart do not go on together.", "verdict")
+] = 0.05
 HARD_HIT_SHARE: Annotated[
     float,
     Meaning("share of the median iteration", "An affected iteration that loses this much is hit hard.", "confidence"),

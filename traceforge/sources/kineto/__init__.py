@@ -3,7 +3,8 @@
 Idea: the file is read once, in units of some 256 KiB cut at event boundaries, each decoded into typed structs and
 turned into columns at once, so that memory does not grow with the file; times keep every digit.
 Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
-Not handled: execution traces (`nodes`), traces split over several files.
+Not handled: execution traces (`nodes`), traces split over several files, Ascend's `trace_view.json`, which is refused
+where its first bytes tell it.
 
 Modules in the order in which bytes pass them: opening, splitter (native where text is plain; else decode, or lenient,
 elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document;
@@ -27,6 +28,8 @@ _COPY_OF_XPLANE = re.compile(
     rb'|traceEvents"\s*:.{0,2000}"/(?:host:CPU|device:[GT]PU:\d+)")',
     re.DOTALL,
 )
+# What torch_npu writes: events of the device and of communication have no category that tells them from the host's.
+_OF_ASCEND = re.compile(rb'"name"\s*:\s*"Ascend Hardware"')
 _FIRST_OBJECT = re.compile(rb"\[\s*(\{.{0,4096})", re.DOTALL)
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _TIME_OR_NAME = re.compile(rb'"(?:ts|name)"\s*:')
@@ -45,6 +48,8 @@ class KinetoSource:
         if head.startswith(_UTF_16):
             head = head.decode("utf-16", "replace").encode()  # taken for what it is, to be refused with the reason
         text = head.removeprefix(_BOM).lstrip()
+        if _OF_ASCEND.search(text):
+            return False
         if text[:1] == b"{":
             if _COPY_OF_XPLANE.match(text):
                 return False
