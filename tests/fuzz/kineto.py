@@ -228,7 +228,13 @@ def run_guided(judge: Callable[[bytes], None], executions: int, seed: int, folde
         (corpus / f"{number:02}").write_bytes(data)
     tokens = folder / "tokens"
     tokens.write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in token) + '"\n' for token in DICTIONARY))
-    options = [f"-runs={executions}", f"-seed={seed}", f"-max_len={LARGEST_INPUT}", f"-dict={tokens}"]
+    options = [
+        f"-runs={executions}",
+        f"-seed={seed}",
+        f"-max_len={LARGEST_INPUT}",
+        f"-dict={tokens}",
+        "-rss_limit_mb=0",
+    ]
     for function in watched_functions():
         atheris.instrument_func(function)
     leave_imports_alone()

@@ -49,11 +49,10 @@ _CATALOG = "trace"
 _KEPT_BYTES = 32 * 1024 * 1024
 _WORTH_RELEASING_BYTES = 64 * 1024 * 1024
 _SAFE: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "allocator_flush_threshold": "16MB",  # beyond it threads give memory back; 128 MiB are rarely reached at once
-    "allocator_background_threads": True,  # and what they free in smaller pieces goes back without them
+    **dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions"), False),
+    # Beyond it threads give memory back; 128 MiB are rarely reached at once. Smaller pieces go back without them.
+    "allocator_flush_threshold": "16MB",
+    "allocator_background_threads": True,
 }
 _BESIDE = ("wal", "wal.checkpoint", "wal.recovery")
 
