@@ -1,5 +1,7 @@
 """Who loses time without costing any is named in a verdict of nothing, with both numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from traceforge.attribute.cause import causes
@@ -37,3 +39,10 @@ def test_the_largest_delay_that_a_replay_does_not_shorten_is_named() -> None:
 def test_nobody_is_named_where_all_that_stands_out_costs_time() -> None:
     assert said_of_costless([late(3, 90 * MS)], [costing(80 * MS)]) == ""
     assert said_of_costless([], []) == ""
+
+
+def test_a_share_of_the_cost_is_none_where_the_job_ends_no_earlier_without() -> None:
+    # given rank 2, to whom the ledger gives 28.8 ms and whose removal saves nothing
+    cost = replace(costing(28.8 * MS), saved=CostEstimate(0.0, None, None))
+
+    assert said_of_costless([late(2, 28.8 * MS)], [cost]).startswith("Rank 2 spends longer in copies")

@@ -21,7 +21,7 @@ def costless(store: Store, run_id: int) -> str:
 
 def said_of_costless(found: Sequence[FindingCandidate], costs: Sequence[FindingCost]) -> str:
     """The same, of candidates with their costs."""
-    without = [one for one, cost in zip(found, costs, strict=True) if cost.delay.mean_ns <= 0]
+    without = [one for one, cost in zip(found, costs, strict=True) if min(cost.delay.mean_ns, cost.saved.mean_ns) <= 0]
     if not without:
         return ""
     largest = max(without, key=lambda one: one.effect.delay_ns_per_iteration)
