@@ -161,8 +161,9 @@ def _lines(spans: Spans) -> Iterator[tuple[int, _ThreadSpans]]:
 def _ordered(spans: Spans) -> Iterator[tuple[int, Integers]]:
     """Each track with the places of the spans on it that last, by their start, the longest of equals first."""
     lasts = spans.end_ns > spans.start_ns
+    all_last = bool(lasts.all())
     for track, all_places in _by_track(spans.track).items():
-        places = all_places if lasts.all() else all_places[lasts[all_places]]
+        places = all_places if all_last else all_places[lasts[all_places]]
         if len(places):
             yield track, _in_order(spans, places)
 

@@ -100,7 +100,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class RoleKinds:
-    """RoleKinds of events of some ranks that have a role.
+    """Kinds of the events of some ranks that have a role.
 
     Attributes:
         batch: the ranks.
