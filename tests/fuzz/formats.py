@@ -3,8 +3,8 @@
 `python -m tests.fuzz.formats --cpu-minutes 10 --seed 1` changes sound files of all formats and keeps those that fail
 under --keep; `--format NAME` asks for one format, `--executions N` for a number of each instead. All formats get the
 same CPU time, so that quick ones get more files. It prints how many files of each format were read, refused and failed,
-and how many in a CPU second, and ends with 1 if any failed. Files lie in memory, and polars gets one thread: for tables
-of a few rows its own cost more than the reading.
+and how many in a CPU second, and ends with 1 if any failed. Files lie in memory, polars gets one thread, and Parquet is
+read through one database that stays open: for tables of a few rows these cost more than the reading.
 
 Judged of each file: nothing but the project's own errors is raised; rows and counted losses make up what the file
 holds; rows fit their tables; where the file is sound, the number that a plain parser counts is the reader's; a packed
@@ -26,9 +26,13 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
+import duckdb
 import zstandard
 
 from tests.fuzz.mutation import changed
@@ -36,6 +40,7 @@ from tests.fuzz.samples import sound
 from tests.sources.reading import Reading
 from traceforge.api import sources
 from traceforge.errors import TraceforgeError
+from traceforge.reading import parquet_folder
 from traceforge.records import Batch, Parted, ReadOptions, Source
 from traceforge.store.partition_writer import fitted
 
@@ -181,6 +186,27 @@ def fuzz(judge: Judge, inputs: list[bytes], source: random.Random, keep: Path) -
     judge.cpu_seconds += time.process_time() - began
 
 
+@contextmanager
+def one_database(folder: Path) -> Iterator[None]:
+    """Have all Parquet files below a folder read through one confined database, as each is through one of its own."""
+    with mock.patch.object(tempfile, "tempdir", str(folder)), _seeing(folder) as connection:
+
+        @contextmanager
+        def kept(_: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+            yield connection
+
+        with mock.patch.object(parquet_folder, "confined", kept):
+            yield
+
+
+@contextmanager
+def _seeing(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"threads": 1, "memory_limit": "512MB"}) as connection:
+        connection.execute("SET allowed_directories = $1", [[f"{folder}/"]])
+        connection.execute("SET enable_external_access = false")
+        yield connection
+
+
 def said(judge: Judge) -> str:
     """A line of what came of a format."""
     rate, refused = judge.executions / judge.cpu_seconds, judge.refused / judge.executions
@@ -223,7 +249,8 @@ def main() -> int:
         judges = [Judge(Path(folder), sources()[name]) for name in names]
         gc.freeze()  # what is imported stays: looking through it time and again took 5 % of the reading
         gc.set_threshold(_OBJECTS_A_COLLECTION)
-        with contextlib.suppress(KeyboardInterrupt):  # what was done until then is said
+        # An interrupt ends it early; what was done until then is said.
+        with contextlib.suppress(KeyboardInterrupt), one_database(Path(folder)):
             _fuzz_all(judges, inputs, options)
         print("\n".join(said(judge) for judge in judges if judge.executions))
     failed = sum(judge.failed for judge in judges)

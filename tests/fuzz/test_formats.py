@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.formats import Judge
+from tests.fuzz.formats import Judge, one_database
 from tests.fuzz.mutation import changed
 from tests.fuzz.samples import sound
 from traceforge.api import sources
@@ -31,3 +31,18 @@ def test_changed_files_of_every_format_break_no_promise(name: str, tmp_path: Pat
 
     # Some are read, not refused: else nothing was tried.
     assert judge.refused < judge.executions
+
+
+def test_tables_read_through_one_open_database_say_what_each_says_alone(tmp_path: Path) -> None:
+    source = random.Random(2)  # noqa: S311 - to be repeated
+    files = [changed(source, data, "operation_table") for data in sound()["operation_table"] * 4]
+    alone, together = (Judge(tmp_path, sources()["operation_table"]) for _ in range(2))
+
+    for data in files:
+        alone.judge(data)
+    with one_database(tmp_path):
+        for data in files:
+            together.judge(data)
+
+    assert (together.refused, together.events) == (alone.refused, alone.events)
+    assert 0 < alone.refused < len(files)

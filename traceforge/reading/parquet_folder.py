@@ -134,12 +134,19 @@ def column_names(path: Path) -> bytes:
 
 @contextmanager
 def _opened(tables: Mapping[str, Path], path: Path) -> Iterator[ParquetFolder]:
-    with duckdb.connect(":memory:", config=_SETTINGS) as connection:
-        connection.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
-        connection.execute("SET allowed_paths = $1", [[str(table) for table in tables.values()]])
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+    with confined([str(table) for table in tables.values()]) as connection:
         folder = ParquetFolder(connection, tables, str(path))
         if not folder.columns:
             raise InputUnusableError("none of the Parquet files can be read", where=str(path), hint=_HINT)
         yield folder
+
+
+@contextmanager
+def confined(files: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An empty database that sees these files and no others, and has a limit of memory."""
+    with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+        connection.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
+        connection.execute("SET allowed_paths = $1", [list(files)])
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield connection
