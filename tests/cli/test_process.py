@@ -84,7 +84,7 @@ def test_what_does_not_end_after_a_signal_is_ended_with_its_code() -> None:
     words = """
 import signal, sys, threading
 from traceforge.cli import process
-process._PATIENCE_S = 0.2
+process.ENDED_AT_ONCE_AFTER_S = 0.2
 with process.prepared():
     try:
         signal.raise_signal(signal.SIGTERM)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 _STANDARD_STREAMS = 3
-_PATIENCE_S = 10.0
+ENDED_AT_ONCE_AFTER_S = 10.0
+"""How long a process that was asked to end may tidy up."""
 
 
 @contextmanager
@@ -97,7 +98,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
         signal.signal(each, signal.SIG_IGN)  # nothing shall disturb the tidying up
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda *_: os._exit(128 + number))
-        signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+        signal.setitimer(signal.ITIMER_REAL, ENDED_AT_ONCE_AFTER_S)
     for reader in multiprocessing.active_children():
         reader.kill()
     print(f"ended by {signal.Signals(number).name}; files that were read whole are kept", file=sys.stderr)

@@ -146,7 +146,7 @@ def _groups(judged: _Judged) -> pl.DataFrame:
             "duration_ns": np.add.reduceat(lasting, first, dtype=np.int64) if len(first) else first,
             "p50_ns": lasting[middle].astype(np.int64),
             "p95_ns": lasting[upper].astype(np.int64),
-            "operation_calls": np.add.reduceat(judged.is_longest[order].astype(np.int64), first)
+            "operation_calls": np.add.reduceat(judged.is_longest[order], first, dtype=np.int64)
             if len(first)
             else first,
         }

@@ -66,15 +66,17 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row a group of calls, some ranks at a time."""
     devices = {(row["run_id"], row["rank"]): row for row in store.records(_RANKS)}
     for found in store.once(group_calls):
-        for some in _in_order(found).iter_slices(_ROWS_AT_ONCE):
+        order = _order(found)
+        for first in range(0, len(order), _ROWS_AT_ONCE):
+            some = found.groups[order[first : first + _ROWS_AT_ONCE]]
             described = [
                 _described(row, found.names, devices[found.run_id, row["rank"]]) for row in some.iter_rows(named=True)
             ]
             yield pl.DataFrame(described, schema=_SCHEMA, orient="row")
 
 
-def _in_order(found: GroupedCalls) -> pl.DataFrame:
-    """Groups as their rows are to stand: of each rank the longest first, equals by their texts."""
+def _order(found: GroupedCalls) -> pl.Series:
+    """Places of groups as their rows are to stand: of each rank the longest first, equals by their texts."""
     texts = found.names["name"]
     place, of_module = (one.rank("dense").cast(pl.Int64).to_numpy() for one in (texts, _module(texts)))
     order = {
@@ -82,11 +84,12 @@ def _in_order(found: GroupedCalls) -> pl.DataFrame:
         **{name: found.groups[name].to_numpy() for name in ("operation", "annotation", "module")},
     }
     keys = {
-        f"by_{name}": np.where(numbers == NONE, NONE, (of_module if name == "module" else place)[numbers])
+        name: np.where(numbers == NONE, NONE, (of_module if name == "module" else place)[numbers])
         for name, numbers in order.items()
     }
-    by = ["rank", "duration_ns", "by_full_name", "by_operation", "shapes", "by_annotation", "by_module"]
-    return found.groups.with_columns(**keys).sort(by, descending=[False, True, *[False] * 5]).drop(*keys)
+    by = ["rank", "duration_ns", "full_name", "operation", "shapes", "annotation", "module"]
+    told = found.groups.select("rank", "duration_ns", "shapes", **keys)
+    return told.select(pl.arg_sort_by(by, descending=[False, True, *[False] * 5])).to_series()
 
 
 def _module(texts: pl.Series) -> pl.Series:

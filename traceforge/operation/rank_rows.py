@@ -5,7 +5,7 @@ asked for is read: one role, and of it all or the events that begin in a stretch
 one file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -47,8 +47,15 @@ SELECT source_id, kind_id, COALESCE(raw_start_ns, -1) AS start_ns, {columns}
 FROM raw.occurrence
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
 """
+_SIZES = """
+SELECT COUNT(*), MIN(event_id), MAX(event_id)
+FROM raw.occurrence
+WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
+"""
+_AT_ONCE = 262_144
 _LASTING, _LINK = "COALESCE(duration_ns, -1) AS duration_ns", "COALESCE(correlation, -1) AS correlation"
 _BETWEEN = " AND raw_start_ns >= $5 AND raw_start_ns < $6"
+_PIECE = " AND event_id >= {first} AND event_id < {behind}"
 _COUNTS = """
 SELECT source_id, kind_id, COUNT(*) AS events
 FROM raw.occurrence
@@ -131,23 +138,33 @@ class RoleKinds:
 
     def only(self, role: str, between: tuple[int, int] | None = None) -> "Rows":
         """The same of a batch of one rank, whose events are not held beside their rows: there may be millions."""
-        return self.rows_of(role, self.batch.ranks[0].source_id, [self._events(role, between).frame])
+        source_id = self.batch.ranks[0].source_id
+        with self.store.narrowed(source_id, source_id):
+            sizes = _SIZES + (_BETWEEN if between else "")
+            asked = [[source_id], source_id, source_id, self._of_role(role), *(between or ())]
+            ((count, first, last),) = self.store.rows(sizes, asked)
+        ids = range(first or 0, (last or 0) + 1)
+        step = -(-len(ids) * _AT_ONCE // max(count, _AT_ONCE))
+        pieces = (self._events(role, between, ids[at : at + step]).frame for at in range(0, len(ids), step))
+        return self.rows_of(role, source_id, _room(role, count, last or 0), pieces)
 
-    def _events(self, role: str, between: tuple[int, int] | None) -> Parts:
+    def _events(self, role: str, between: tuple[int, int] | None, ids: range | None = None) -> Parts:
         sql = _EVENTS.format(columns=_COLUMNS[role]) + (_BETWEEN if between else "")
+        if ids is not None:
+            sql += _PIECE.format(first=ids.start, behind=ids.stop)
         events = self.batch.by_file(self.store, sql, [self._of_role(role), *(between or ())])
         self.store.release_beyond()
         return events
 
-    def rows_of(self, role: str, source_id: int, events: list[pl.DataFrame]) -> "Rows":
-        """Events of a file; the frame of them is taken out of a list, so that its pieces can go one by one."""
-        first, count = self.kinds.place(source_id)
-        own, names = self.kinds.of(source_id), self.numbers[first : first + count]
+    def rows_of(self, role: str, source_id: int, found: "Rows", pieces: Iterable[pl.DataFrame]) -> "Rows":
+        """Events of a file, from frames of some of them each; they are written where there is room for all."""
+        first, kind_count = self.kinds.place(source_id)
+        own, names = self.kinds.of(source_id), self.numbers[first : first + kind_count]
         kind_ids, is_own, tracks = own["kind_id"].to_numpy(), own["role"] == role, own["track"].to_numpy()
         place_of = np.full(int(kind_ids.max(initial=-1)) + 2, NONE, dtype=np.int32)
         place_of[kind_ids[is_own.to_numpy()]] = np.flatnonzero(is_own)
-        found, filled = _room(events[0]), 0
-        for piece in _pieces(events):
+        filled = 0
+        for piece in pieces:
             # Kinds of other files, of this role or not, may have the numbers of these; all beyond share the last place.
             place = place_of[np.minimum(piece["kind_id"].to_numpy(), len(place_of) - 1)]
             known = place != NONE
@@ -180,22 +197,18 @@ class RoleEvents:
 
     def rows(self, source_id: int) -> Rows:
         """Those of one file."""
-        return self.kinds.rows_of(self.role, source_id, [self.events.of(source_id)])
+        events = self.events.of(source_id)
+        largest_id = events["event_id"].max() if "event_id" in events.columns else None
+        room = _room(self.role, events.height, int(largest_id or 0))  # type: ignore[arg-type]
+        return self.kinds.rows_of(self.role, source_id, room, [events])
 
 
-def _room(events: pl.DataFrame) -> Rows:
-    """Rows for so many events, of nothing yet."""
-    names, tracks = (np.empty(events.height, dtype=np.int32) for _ in range(2))
+def _room(role: str, count: int, largest_id: int) -> Rows:
+    """Rows for so many events, of nothing yet; numbers of events are as narrow as they may be."""
+    names, tracks = (np.empty(count, dtype=np.int32) for _ in range(2))
     start, duration, link = (
-        np.empty(events.height if name in events.columns else 0, dtype=np.int64) for name in Rows.__slots__[2:5]
+        np.empty(count if name in f"start_ns, {_COLUMNS[role]}" else 0, dtype=np.int64) for name in Rows.__slots__[2:5]
     )
-    ids = events["event_id"] if "event_id" in events.columns else pl.Series([], dtype=pl.Int64)
-    is_narrow = int(ids.max() or 0) <= np.iinfo(np.int32).max  # type: ignore[arg-type]
-    return Rows(names, tracks, start, duration, link, np.empty(len(ids), dtype=np.int32 if is_narrow else np.int64))
-
-
-def _pieces(events: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The frame in a list as it was read, piece by piece; what was given is held no more."""
-    columns = [column.get_chunks() for column in events.pop()]
-    while columns[0]:
-        yield pl.DataFrame([column.pop(0) for column in columns])
+    id_type = np.int32 if largest_id <= np.iinfo(np.int32).max else np.int64
+    ids = np.empty(count if "event_id" in _COLUMNS[role] else 0, dtype=id_type)
+    return Rows(names, tracks, start, duration, link, ids)

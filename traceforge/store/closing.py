@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-_WORTH_WRITING_BYTES = 1024 * 1024
 _WRITTEN_WITH_BYTES = 64 * 1024 * 1024
 
 
 def write_out(connection: "duckdb.DuckDBPyConnection", catalog: str, file: Path | None) -> None:
-    """Write the tables of a database where its log is long, in little memory; it is to be closed next.
+    """Write the tables of a database, in little memory; it is to be closed next.
 
     Args:
         connection: to DuckDB.
@@ -26,8 +25,8 @@ def write_out(connection: "duckdb.DuckDBPyConnection", catalog: str, file: Path 
     import duckdb
 
     log = None if file is None else Path(f"{file}.wal")
-    if log is None or not log.exists() or log.stat().st_size < _WORTH_WRITING_BYTES:
-        return
+    if log is None or not log.exists():
+        return  # A short log may stand for much: large pieces of tables are in the file, and are written once more.
     ((usual,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     try:
         connection.execute(f"SET threads = 1; SET memory_limit = '{_WRITTEN_WITH_BYTES} B'")

@@ -45,7 +45,7 @@ GROUP BY a.rank, a.call_id, a.arrival_ns, a.end_ns, a.recorded_end_ns
 ORDER BY a.rank, a.arrival_ns, a.call_id
 """
 
-_MOST_SEGMENTS = 250_000  # handed over together; a rank with more is divided in time
+_MOST_SEGMENTS = 131_072  # handed over together; a rank with more is divided in time
 _BUSY = ("compute", "copy")
 
 _SCHEMA = {
