@@ -31,6 +31,10 @@ COMMANDS = {
         b'[{"name": "process_name", "pid": 7, "args": {"name": "Ascend Hardware"}, "ph": "M"}]',
         "traceforge.live",
     ),
+    "pp_rank_0.json": (
+        b'{"1": {"total": 20.5, "memory": 84.3, "fwd_start": [0.1], "fwd_end": [9.5]}}',
+        "torch.profiler",
+    ),
     "dmon.txt": (b"# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C\n    0     61     38", "--query-gpu"),
     "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),
     "smi.txt": (b"Tue Nov 24\n+-----+\n| NVIDIA-SMI 550.90 |\n", "--query-gpu"),

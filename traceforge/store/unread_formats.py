@@ -67,6 +67,10 @@ _FORMATS = (
         begins=rb'\s*[\[{].*"name"\s*:\s*"Ascend Hardware"',
     ),
     _UnreadFormat(
+        "passes of a pipeline whose ranks share no clock ({name}) are not read: record steps with torch.profiler",
+        begins=rb'\s*\{\s*"\d+"\s*:\s*\{.*"fwd_start"\s*:\s*\[',
+    ),
+    _UnreadFormat(
         f"of nvidia-smi's output, CSV with its header is read: {_SMI}",
         begins=rb"\s*#\s*gpu\b|\s*<\?xml[^>]*>\s*<!DOCTYPE nvidia_smi_log|.{0,200}\| NVIDIA-SMI"
         rb"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, ",
