@@ -69,7 +69,8 @@ def test_a_run_answers_what_the_commands_do(late: Run, tmp_path: Path) -> None:
     assert late.sql("SELECT ? + 1 AS two", 1)["two"].to_list() == [2]
     assert [result.outcome for result in late.check("iteration_ms=1")] == [LimitOutcome.exceeded]
     assert late.doctor()[0].check.code == "timeline"
-    late.report(tmp_path / "out.html", baseline=late)
+    made = late.report(tmp_path / "out.html", baseline=late)
+    assert made._repr_html_().startswith("<pre>VERDICT")  # type: ignore[attr-defined]
     assert 'id="comparison"' in (tmp_path / "out.html").read_text(encoding="utf-8")
     assert repr(late).startswith("VERDICT")
     assert "high: Rank 2 computes longer" in repr(late.findings)
@@ -102,6 +103,12 @@ def test_a_forecast_joins_runs_at_other_scales(tmp_path: Path) -> None:
         assert (terms[0]["term"], sum(term["share"] for term in terms)) == ("compute", pytest.approx(1))
         assert [point.ranks for point in joined.points] == [2, 4, 8]
         assert 32 in [row.ranks for row in joined.plan]
+
+        # and a notebook shows what to measure, and the plan
+        assert alone.needs[0][0] in alone._repr_html_()  # type: ignore[attr-defined]
+        shown = joined._repr_html_()  # type: ignore[attr-defined]
+        assert shown.count("<tr>") == 1 + len(joined.plan)
+        assert "<td>32 (extrapolated)</td>" in shown
         with pytest.raises(UsageError, match="one scale"):
             run.forecast(run)
 
@@ -150,6 +157,7 @@ def test_an_unknown_chart_is_told_with_those_there_are(late: Run) -> None:
 
 def test_what_a_notebook_shows_executes_nothing(hostile: Run, hostile_charts: list[Chart]) -> None:
     shown = [hostile._repr_html_(), hostile.findings._repr_html_(), hostile.doctor()._repr_html_()]
+    shown.append(hostile.report()._repr_html_())  # type: ignore[attr-defined]
     shown += [hostile.verdict._repr_html_() if hostile.verdict else "", hostile.check("iteration_ms=1")._repr_html_()]
     shown += [chart._repr_html_() for chart in hostile_charts]
     for html in shown:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from traceforge import api
 from traceforge.align.stated_racks import StatedRacks
@@ -166,7 +166,7 @@ class Run:
         made = api.report(self.store, run=self.name, baseline=comparison)
         if output is not None:
             write_text(output, made.html)
-        return made
+        return _shown(made, _first_lines_html)
 
     def compare(self, baseline: "Run | Path | str", *, force: bool = False) -> "Comparison":
         """What changed since a baseline, and whether it is more than scatter.
@@ -176,7 +176,7 @@ class Run:
         """
         if isinstance(baseline, Run):
             found = api.compare(baseline.store, self.store, run_before=baseline.name, run_after=self.name, force=force)
-            return _shown(found)
+            return _shown(found, _changes_html)
         with open_run(baseline) as earlier:
             return self.compare(earlier, force=force)
 
@@ -240,7 +240,7 @@ class Run:
             measured = [point for run in (self, *runs) for point in run._measured()]
         if not measured:
             raise InputUnusableError(NOTHING_MEASURED, where=str(self.store.path), hint=NOTHING_MEASURED_HINT)
-        return answer(measured, [], assumed or Assumptions(), ranks)
+        return _shown(answer(measured, [], assumed or Assumptions(), ranks), _plan_html)
 
     def _measured(self) -> "list[MeasuredRun]":
         from traceforge.forecast.answer import measured_runs
@@ -276,15 +276,11 @@ def _outcome_cells(one: "Outcome") -> tuple[str, ...]:
     return one.policy, one.parameters, change(one.throughput_ratio), ends, spaced(one.verdict), one.reason
 
 
-def _shown(found: "Comparison") -> "Comparison":
-    """The same comparison, as an object that a notebook shows as a table."""
-    from traceforge.compare import Comparison
-
-    class ShownComparison(Comparison):
-        def _repr_html_(self) -> str:
-            return _changes_html(self)
-
-    return ShownComparison(**{one.name: getattr(found, one.name) for one in fields(found)})
+def _shown(found: T, html: Callable[[T], str]) -> T:
+    """The same object, as one that a notebook shows as this HTML."""
+    shown = type(f"Shown{type(found).__name__}", (type(found),), {"_repr_html_": lambda _: html(found)})
+    values = ((one.name, getattr(found, one.name)) for one in fields(cast(Any, found)))
+    return cast(T, shown(**dict(values)))
 
 
 def _changes_html(found: "Comparison") -> str:
@@ -302,6 +298,32 @@ def _changes_html(found: "Comparison") -> str:
     return str(Markup("<p><strong>{}.</strong></p>").format(headline(found))) + table_html(
         ("by", "what", "mean per iteration", "judgement"), rows
     )
+
+
+def _plan_html(found: "Answer") -> str:
+    """The plan by number of ranks; of one scale, what to measure for a curve."""
+    from traceforge.report.drawing import table_html
+    from traceforge.report.formatting import percent, significant
+
+    if found.ensemble is None:
+        return table_html(("for a curve, measure", "why"), found.needs)
+    rows = []
+    for row in found.plan:
+        of_row = row.throughput, row.throughput_low, row.throughput_high
+        pace, low, high = ("" if value is None else significant(value) for value in of_row)
+        ranks = f"{row.ranks}{' (extrapolated)' if row.extrapolated else ''}"
+        efficiencies = ("" if value is None else percent(value) for value in (row.efficiency, row.marginal_efficiency))
+        rows.append((ranks, pace, f"{low} to {high}" if low else "", *efficiencies, row.refusal or ""))
+    unit = "samples/s" if found.unit == "samples" else "(iterations x ranks)/s"
+    head = ("ranks", f"throughput, {unit}", "90 % band", "efficiency", "of one more rank", "not said, because")
+    return table_html(head, rows)
+
+
+def _first_lines_html(made: "Report") -> str:
+    """The verdict; the page itself is for a file."""
+    from markupsafe import Markup
+
+    return str(Markup("<pre>{}</pre>").format("\n".join(made.verdict_lines)))
 
 
 def open_run(
