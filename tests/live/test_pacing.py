@@ -262,6 +262,6 @@ def test_the_gain_that_was_measured_stands_beside_the_one_foretold(tmp_path: Pat
     record_job(tmp_path / "plain", steps=58, calls=1, late_ns={1: 3 * MS}, spoils=0.5)
     told = " ".join(run("compare", tmp_path / "plain", tmp_path / "traces").stdout.split())
     assert re.search(
-        r"paced: .*was tried: measured \+6\.4 %.*by 4 pairs of blocks, foretold \+10 %", " ".join(told.split())
+        r"paced: .*was tried: measured \+6\.4 %.*by 4 pairs of blocks, predicted \+10 %", " ".join(told.split())
     )
     json.dumps(row)

@@ -210,7 +210,7 @@ def paced(comparison: Comparison) -> list[str]:
     return [
         f"{clean(row['policy'], 80)} was {'decided on only' if row['is_dry_run'] else 'tried'}: measured "
         f"{_gain(row, 'throughput_ratio')} by {plural(row['pairs'], 'pair')} of blocks, "
-        f"foretold {_gain(row, 'foretold_ratio')}"
+        f"predicted {_gain(row, 'foretold_ratio')}"
         for row in comparison.paced
     ]
 

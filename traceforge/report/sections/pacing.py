@@ -112,7 +112,7 @@ def _what_if(rows: list[Row]) -> Table:
 
 
 def _measured(rows: list[Row]) -> Table:
-    """What live pacing brought, beside what was foretold."""
+    """What live pacing brought, beside what was predicted."""
     summary = "Measured while the job ran: blocks of steps with and without pacing took turns"
     return Table.of(rows, _MEASURED_COLUMNS, None, summary, ["sections/pacing_measured"])
 
@@ -231,7 +231,7 @@ _MEASURED_COLUMNS = (
     TableColumn("policy", lambda row: clean(row["policy"], 160), code=True),
     number("pairs of blocks", lambda row: count(row["pairs"])),
     *_changes("measured"),
-    *_changes("foretold", "foretold_ratio"),
+    *_changes("predicted", "foretold_ratio"),
     TableColumn("intervals", lambda row: {True: "meet", False: "do not meet", None: "—"}[row["agrees"]]),
     number("mean delay", lambda row: duration(row["delay_ns"])),
     TableColumn("hook", _hook),

@@ -1,4 +1,4 @@
--- Live pacing: measured by blocks that took turns, and foretold.
+-- Live pacing: measured by blocks that took turns, and predicted.
 SELECT
   policy,
   is_dry_run,

@@ -22,9 +22,9 @@ CREATE TABLE raw.pacing_policy (
   source_id INTEGER NOT NULL,
   -- Policy with its parameters, as on the command line.
   policy VARCHAR NOT NULL,
-  -- Verdict of the replay that foretold something (see replay.outcome).
+  -- Verdict of the replay that made the prediction (see replay.outcome).
   foretold_verdict VARCHAR,
-  -- Throughput with the policy over throughput without, as a replay foretold it; NULL where the hook was told none.
+  -- Throughput with the policy over throughput without, as a replay predicted it; NULL where the hook was told none.
   foretold_ratio DOUBLE,
   -- Lower end of its 95 % interval.
   foretold_ratio_low DOUBLE,
