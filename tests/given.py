@@ -337,6 +337,12 @@ def built(store: Store, *wanted: str) -> Store:
     return store
 
 
+def tables_of(*stages: str) -> list[str]:
+    """Names of the tables, views and macros of stages, and of those before the last of them."""
+    last = max(map(STAGES.index, stages))
+    return [name for name in _documents() if name.partition(".")[0] in STAGES[: last + 1]]
+
+
 @cache
 def _documents() -> Mapping[str, Document]:
     """All tables of stages by name, each after those that it reads."""

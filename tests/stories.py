@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import pytest
 
-from tests.given import Trace, built, store_of_runs
+from tests.given import Trace, built, store_of_runs, tables_of
 from traceforge.store.database import Store
 
 if TYPE_CHECKING:
@@ -75,21 +75,31 @@ class _Told:
     def __init__(self) -> None:
         self.runs: dict[_Story, Run] = {}
         self.foreseen: list[_Story] | None = None
+        self.text = ""
 
     def add(self, stage: str, stories: Sequence[_Story]) -> None:
         """Tell stories that ask for the same stage."""
         store = store_of_runs(*(story.traces for story in stories))
         for run_id, story in enumerate(stories):
             store.execute("UPDATE meta.run SET world_size = ? WHERE run_id = ?", [story.world_size, run_id])
-        built(store, *stage.split())
+        built(store, *_asked(self.text, stage))
         self.runs |= {story: Run(store, run_id) for run_id, story in enumerate(stories)}
 
 
 _TOLD = _Told()
 
 
+def _asked(text: str, stage: str) -> Sequence[str]:
+    """The tables of stages that a module's text names, or all of them where it asks what any of them may note."""
+    tables = [name for name in tables_of(*stage.split()) if re.search(rf"\b{re.escape(name)}\b", text)]
+    return stage.split() if "meta.issue" in text or not tables else tables
+
+
 def told(*traces: Trace, stage: str = "attribute", world_size: int | None = None) -> Run:
-    """The run of these traces, in a store with a stage built (or several: `timeline graph`), and what they read."""
+    """The run of these traces, in a store with a stage built (or several: `timeline graph`), and what they read.
+
+    Of the stage those tables are made that the test's module names, and what they read.
+    """
     content = hashlib.sha256(repr([vars(trace) for trace in traces]).encode()).hexdigest()
     story = _Story(stage, world_size, content, traces)
     if _TOLD.foreseen is not None:
@@ -104,6 +114,7 @@ def told(*traces: Trace, stage: str = "attribute", world_size: int | None = None
 def told_together(request: pytest.FixtureRequest) -> Iterator[None]:
     """Builds the stories of a module that has `told`, together. What they hold is let go after its tests."""
     tests = request.session.items if getattr(request.module, "told", None) is told else ()
+    _TOLD.text = inspect.getsource(request.module) if tests else ""
     here = [test for test in tests if isinstance(test, pytest.Function) and test.module is request.module]
     stories = list(dict.fromkeys(story for test in here for story in _foreseen(test)))
     for stage in {story.stage for story in stories}:
