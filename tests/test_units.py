@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceforge.units import format_bytes, format_ns, format_share, times
+from traceforge.units import format_bytes, format_ns, format_share, listed, times
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,8 @@ def test_a_small_share_keeps_one_decimal(share: float, text: str) -> None:
 )
 def test_how_often_a_call_comes_is_a_word_up_to_one(calls: float, text: str) -> None:
     assert times(calls) == text
+
+
+@pytest.mark.parametrize(("names", "text"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
+def test_names_stand_in_a_sentence_with_an_and_before_the_last(names: list[str], text: str) -> None:
+    assert listed(names) == text

@@ -3,6 +3,8 @@
 Rounding happens here and nowhere else: tables keep exact integers. Not handled: locales.
 """
 
+from collections.abc import Sequence
+
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZE_STEPS = ((1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
@@ -26,6 +28,11 @@ def format_share(share: float) -> str:
 def plural(number: int, noun: str) -> str:
     """`1 rank`, `2 ranks`, `1,024 ranks`."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def times(calls: float) -> str:

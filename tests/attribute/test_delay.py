@@ -25,7 +25,7 @@ def _ledgers(store: Store) -> pl.DataFrame:
     # The ledger needs the stages up to the graph only, and runs in which no coupling was measured.
     store.execute("CREATE SCHEMA replay")
     store.create(next(one for one in stage_documents("traceforge.replay") if one.name == "replay.calibration"))
-    return delay.rows(store)
+    return pl.concat(delay.rows(store))
 
 
 def ledger_of(*traces: Trace, columns: str = "iteration, rank, cause, delay_ns") -> Rows:

@@ -10,6 +10,7 @@ from tests.stories import told
 from traceforge.attribute.excluded import without_owner
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
+from traceforge.store.stage import stage_documents
 
 
 def verdict_of(*traces: Trace, world_size: int | None = None) -> dict[str, object]:
@@ -112,6 +113,22 @@ def test_a_run_too_short_to_show_an_owner_does_not_say_that_there_is_none() -> N
     assert without_owner({**short, "excess_ns": 30 * MS}) == (
         "Nobody owns it: no rank costs more than 22.0 ms (50 %) an iteration."
     )
+
+
+def test_nothing_is_as_sure_as_the_smallest_delay_that_would_show_is_small_as_pages_print_it() -> None:
+    # given two ranks that compute 100 ms in each of twelve iterations of 110 ms
+    store = built(
+        store_of(*data_parallel_job([[100 * MS, 100 * MS]] * 12, transfer_ns=10 * MS), world_size=2), "attribute"
+    )
+    (state,) = [one for one in stage_documents("traceforge.attribute") if one.name == "attribute.verdict_state"]
+
+    # when a rank's delay of this share of them would have been found, then printed limits are 5.0 % and 15.0 %
+    for share, confidence in {0.0504: "high", 0.0506: "medium", 0.1494: "medium", 0.1496: "low"}.items():
+        store.execute("UPDATE attribute.sight SET smallest_delay_ns_per_iteration = ?", [round(share * 110 * MS)])
+        store.create(state)
+        assert store.rows("SELECT state, confidence FROM attribute.verdict_state") == [
+            ("nothing_significant", confidence)
+        ]
 
 
 def test_a_parameter_server_that_others_wait_for_is_named_as_such_and_not_as_slow() -> None:

@@ -53,6 +53,7 @@ NO_JUDGEMENT = {
     ("attribute/findings/search.py", "_*"): "how much is tried",
     ("attribute/findings/subjects.py", "_SHOWN"): "how many are shown",
     ("attribute/mixed_formats.py", "_MOST_RANKS"): "how many a sentence names",
+    ("attribute/verdict_state.sql", ""): "decimals of a share as pages say it",
     ("replay/calibration/*", "_*S"): "how long is searched, and of how many blocks",
     ("replay/calibration/*", "_GRID"): "how finely is searched",
     ("replay/calibration/measurement.py", "_SHORTEST_BLOCK"): "design of a statistic",

@@ -7,6 +7,7 @@ What a pipeline's rank waits for other stages is its bubble, not waiting or tran
 at the line rate of its links, where that is known. Not handled: bubbles of pipelines whose turns are unknown.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -101,13 +102,9 @@ _OF_GAP = MappingProxyType(
 # What a host without a device does under a name of its own.
 _OF_ACTIVITY = MappingProxyType(
     {
-        "checkpoint": "checkpoint",
-        "garbage_collection": "garbage_collection",
-        "allocator": "allocator",
+        **{name: name for name in ("checkpoint", "garbage_collection", "allocator", "system_call", "mpi_call")},
         "synchronisation": "synchronisation_bound",
         "launch": "launch_bound",
-        "system_call": "system_call",
-        "mpi_call": "mpi_call",
     }
 )
 _UNAVOIDABLE = frozenset({"ideal", "unmodelled_kernels", "host_compute", "stagger", "unexplained"})
@@ -140,28 +137,16 @@ _AT_MOST = "; of products of groups all rows are counted, free ones among them"
 _FROM_ONE_RANK = "only communication runs; from one rank transfer and waiting for others cannot be told apart"
 _ABOVE_LINE_RATE = "only communication runs, for longer than it would at the line rate of its links"
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "rank": pl.Int32,
-    "place": pl.Int32,
-    "bound": pl.String,
-    "is_avoidable": pl.Boolean,
-    "duration_ns_per_iteration": pl.Int64,
-    "share": pl.Float64,
-    "basis": pl.String,
-}
-
 Rows = list[tuple[object, ...]]
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> Rows:
     """Parts of each rank, and of the job."""
-    spent = _by_rank(store.query(_SPENT))
-    kernels = _by_rank(store.query(_KERNELS))
+    spent, kernels = (store.query(query).rows_by_key(("run_id", "rank"), named=True) for query in (_SPENT, _KERNELS))
     at_line_rate = line_rate_shares(store)
     result: Rows = []
     for (run_key,), ranks in store.query(_ITERATIONS).group_by("run_id", maintain_order=True):
-        run_id, of_job = int(str(run_key)), dict[str, int]()
+        run_id, of_job = int(str(run_key)), Counter[str]()
         alone, is_at_most = ranks.height == 1, False
         for rank in ranks.iter_rows(named=True):
             place = (run_id, rank["rank"])
@@ -170,30 +155,18 @@ def rows(store: Store) -> pl.DataFrame:
             has_free_rows = any(row["work_basis"] == "stacked_rows" for row in kernels.get(place, []))
             is_at_most |= has_free_rows
             result += _rows_of(place, parts, rank["own_ns"], rank["iterations"], _notes(rank, alone, has_free_rows))
-            for name, duration_ns in parts.items():
-                of_job[name] = of_job.get(name, 0) + duration_ns
+            of_job.update(parts)
         result += _of_job(run_id, of_job, ranks, is_at_most)
-    return pl.DataFrame(result, schema=_SCHEMA, orient="row")
-
-
-def _by_rank(frame: pl.DataFrame) -> dict[tuple[int, int], list[dict[str, Any]]]:
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for row in frame.iter_rows(named=True):
-        found.setdefault((row["run_id"], row["rank"]), []).append(row)
-    return found
+    return result
 
 
 def _parts(spent: Sequence[Mapping[str, Any]], kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Time by part over all judged iterations, ns; sums to the rank's."""
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for row in spent:
-        if row["phase"] == "compute" and row["has_device"]:
-            for name, part_ns in kernel_parts(kernels, row["duration_ns"]).items():
-                found[name] = found.get(name, 0) + part_ns
-        else:
-            name = _name(row)
-            found[name] = found.get(name, 0) + row["duration_ns"]
-    return found
+        is_kernels = row["phase"] == "compute" and row["has_device"]
+        found.update(kernel_parts(kernels, row["duration_ns"]) if is_kernels else {_name(row): row["duration_ns"]})
+    return dict(found)
 
 
 def _divided_at_line_rate(parts: dict[str, int], share: float | None) -> dict[str, int]:
@@ -235,7 +208,7 @@ def _of_job(run_id: int, parts: dict[str, int], ranks: pl.DataFrame, is_at_most:
     if ranks.height == 1 or first["is_unaligned"] or job < own:
         # Without a common clock only the ranks' own steps have a length.
         return _rows_of((run_id, None), parts, own, iterations, notes)
-    return _rows_of((run_id, None), parts | {"stagger": job - own}, job, iterations, notes)
+    return _rows_of((run_id, None), {**parts, "stagger": job - own}, job, iterations, notes)
 
 
 def _rows_of(

@@ -1,5 +1,6 @@
 """Time divided into parts that still sum. In: kernels of a rank, amounts. Out: whole ns by name of the part."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,12 +28,10 @@ def kernel_parts(kernels: Sequence[Mapping[str, Any]], total_ns: int) -> dict[st
         total_ns: time in which any of them runs; less than their sum where they overlap.
     """
     of_operation = {(row["operation"], row["shapes"]): row["bound"] for row in kernels if row["bound"] is not None}
-    amounts: dict[str, int] = {}
+    amounts = Counter[str]()
     for row in kernels:
         ideal = min(row["arithmetic_duration_ns"] or 0, row["duration_ns"])
-        name = _limit(row, of_operation)
-        for part, duration_ns in (("ideal", ideal), (name, row["duration_ns"] - ideal)):
-            amounts[part] = amounts.get(part, 0) + duration_ns
+        amounts.update({"ideal": ideal, _limit(row, of_operation): row["duration_ns"] - ideal})
     # Kernels that began before the first judged iteration are in no row.
     return divided(total_ns, {name: part for name, part in amounts.items() if part}) or {"unmodelled_kernels": total_ns}
 

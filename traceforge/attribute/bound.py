@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import polars as pl
-
 from traceforge.attribute import bound_words
 from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.exposed import Exposed, ExposedTransfers
@@ -98,52 +96,25 @@ _EXPOSED = MappingProxyType(
 _SPINNING = ("communication_bound", "imbalance_bound", "pipeline_bubble")
 _NOT_NAMED = (*_KERNEL_PARTS, "stagger", "unexplained")
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "rank": pl.Int32,
-    "bound": pl.String,
-    "share": pl.Float64,
-    "busy_share": pl.Float64,
-    "peak_share": pl.Float64,
-    "modelled_share": pl.Float64,
-    "sentence": pl.String,
-    "next_step": pl.String,
-}
-
+_PLACE = ("run_id", "rank")
 Place = tuple[int, int | None]
 Parts = Sequence[Mapping[str, Any]]
 Facts = Mapping[str, Any]
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> list[tuple[object, ...]]:
     """One row a rank, and one a run."""
-    kernels, busy, host = (_by_place(store.query(query)) for query in (_KERNELS, _BUSY, _HOST))
-    parts: dict[Place, list[dict[str, Any]]] = {}
-    for row in store.records(_PARTS):
-        parts.setdefault((row["run_id"], row["rank"]), []).append(row)
+    known = [store.query(query).rows_by_key(_PLACE, named=True, unique=True) for query in (_KERNELS, _BUSY, _HOST)]
     unmarked = set(store.query(_UNMARKED)["run_id"])
     profilers = profilers_of(store)
-    found = [
-        _row(
-            place,
-            own,
-            {
-                **busy.get(place, {}),
-                **kernels.get(place, {}),
-                **host.get(place, {}),
-                "is_marked": place[0] not in unmarked,
-                "profilers": profilers.get(place[0], {}),
-            },
-            store,
-        )
-        for place, own in parts.items()
-        if any(part["duration_ns"] for part in own)
-    ]
-    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
-
-
-def _by_place(frame: pl.DataFrame) -> dict[Place, dict[str, Any]]:
-    return {(row["run_id"], row["rank"]): row for row in frame.iter_rows(named=True)}
+    result = []
+    for place, parts in store.query(_PARTS).rows_by_key(_PLACE, named=True).items():
+        facts = {"is_marked": place[0] not in unmarked, "profilers": profilers.get(place[0], {})}
+        for of_place in known:
+            facts |= of_place.get(place, {})
+        if any(part["duration_ns"] for part in parts):
+            result.append(_row(place, parts, facts, store))
+    return result
 
 
 def _late(store: Store, run_id: int, rank: int | None) -> LateLaunches | None:
@@ -198,8 +169,8 @@ def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object
             sentence, step = f"{sentence} {more.sentence}", step_of(facts["profilers"], other["bound"], usual)
         first, recorded = _of_unexplained(named["share"], measured, facts, store, place)
         sentence = f"{first}{sentence}"
-    moved = store.once(MemoryBoundWork, place[0]).of(place[1]) if named["bound"] == "memory_bound" else None
-    sentence += f" {moved.sentence}" if moved else ""
+    moved = store.once(MemoryBoundWork, place[0]).sentence(place[1]) if named["bound"] == "memory_bound" else ""
+    sentence += f" {moved}" if moved else ""
     shares = (facts.get("busy"), peak, facts.get("modelled_share"))
     step = step or step_of(facts["profilers"], named["bound"], _usual_step(named["bound"], facts))
     step = f"{recorded} {step}".strip()
@@ -286,13 +257,9 @@ def _words(name: str) -> tuple[str, str]:
     """Title and phrase of a part."""
     if name in bound_words.PARTS_OF_KERNELS:
         return bound_words.KERNELS_BOUND[name], bound_words.PARTS_OF_KERNELS[name]
-    return bound_words.PHRASES.get(name) or _of_class(name)
-
-
-def _of_class(name: str) -> tuple[str, str]:
-    """Title and phrase of gaps that a class of the vocabulary fills, of which nothing more is known here."""
+    # Of gaps that another class of the vocabulary fills nothing more is known here.
     words = name.replace("_", " ")
-    return f"Bound by {words}", f"the device is idle during {words}"
+    return bound_words.PHRASES.get(name, (f"Bound by {words}", f"the device is idle during {words}"))
 
 
 def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts, late: LateLaunches | None) -> str:

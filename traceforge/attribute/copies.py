@@ -97,11 +97,8 @@ class Copies:
         text = f"{share} of {whose} time is {self.direction[:80]}: {number}"
         if not self.sized:
             return f"{text}, sizes not recorded."
-        mean = "" if self.copies == 1 else " on average"
-        return f"{text} of {format_bytes(self.size_bytes / self.sized)}{mean} at {self._pace()}."
-
-    def _pace(self) -> str:
-        return f"{format_bytes(self.size_bytes / self.sized_ns * 1e9)}/s"
+        mean, pace = "" if self.copies == 1 else " on average", format_bytes(self.size_bytes / self.sized_ns * 1e9)
+        return f"{text} of {format_bytes(self.size_bytes / self.sized)}{mean} at {pace}/s."
 
     @property
     def next_step(self) -> str | None:

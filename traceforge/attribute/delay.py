@@ -3,7 +3,7 @@
 Shares are real numbers; they are rounded to ns so that each iteration's rows still add up to its rounded excess.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -30,28 +30,23 @@ ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE r
 # Communicator, and the two ranks between which messages go.
 _Path = tuple[int | None, int | None, int | None]
 
-_SCHEMA = {
-    "run_id": pl.Int32,
-    "iteration": pl.Int32,
+_OWNER = {
     "rank": pl.Int32,
     "communicator_id": pl.Int32,
     "low_rank": pl.Int32,
     "high_rank": pl.Int32,
     "mode": pl.String,
     "cause": pl.String,
-    "delay_ns": pl.Int64,
 }
 
 
-def rows(store: Store) -> pl.DataFrame:
+def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row an owner of a part of an iteration's excess."""
-    frames = [pl.DataFrame(schema=_SCHEMA)]
     for run_id in store.run_ids():
         run = store.once(load_ledger_input, run_id)
         if run is not None:
             on_device = bool(store.value(ON_DEVICE, [run_id]))
-            frames.append(_rows(run, run_id, _growth(store, run_id), on_device=on_device))
-    return pl.concat(frames)
+            yield _rows(run, run_id, _growth(store, run_id), on_device=on_device)
 
 
 def _growth(store: Store, run_id: int) -> float:
@@ -68,12 +63,11 @@ def _rows(run: LedgerInput, run_id: int, growth: float, *, on_device: bool) -> p
     delays = round_to_sum(charged_to_late_ranks(run, owned, growth) if growth > 0 else owned)
     owners = _owners(run, of_transfers)
     place, owner = np.nonzero(delays)
-    found = owners[owner].with_columns(
+    return owners[owner].with_columns(
         run_id=pl.lit(run_id, dtype=pl.Int32),
-        iteration=pl.Series(run.model.iterations[place], dtype=pl.Int32),
-        delay_ns=pl.Series(delays[place, owner], dtype=pl.Int64),
+        iteration=pl.Series(run.model.iterations[place]),
+        delay_ns=pl.Series(delays[place, owner]),
     )
-    return found.select(pl.col(name).cast(kind) for name, kind in _SCHEMA.items())
 
 
 def owned_ns(run: LedgerInput, of_length: Mapping[int, Reference]) -> Amounts:
@@ -106,7 +100,6 @@ def _owners(run: LedgerInput, causes_of_transfers: Sequence[str]) -> pl.DataFram
     """Rank, communicator or message path, mode and cause of each owner, in the order of `owned_ns`."""
     names = [cause for cause, _ in run.model.kinds]
     ranks = run.model.ranks.tolist()
-    schema = {name: kind for name, kind in _SCHEMA.items() if name not in ("run_id", "iteration", "delay_ns")}
     nothing: _Path = (None, None, None)
     owners: list[tuple[int | None, int | None, int | None, int | None, str, str]] = [
         (rank, *nothing, _mode(cause), cause) for rank in ranks for cause in names
@@ -117,7 +110,7 @@ def _owners(run: LedgerInput, causes_of_transfers: Sequence[str]) -> pl.DataFram
     for number, cause in zip(run.communicators, causes_of_transfers, strict=True):
         owners.append((None, *paths.get(number, (number, None, None)), _mode(cause), cause))
     owners.append((None, *nothing, _mode(FASTER), FASTER))
-    return pl.DataFrame(owners, schema=schema, orient="row")
+    return pl.DataFrame(owners, schema=_OWNER, orient="row")
 
 
 def _mode(cause: str) -> str:

@@ -50,40 +50,13 @@ configuration AS (
   CROSS JOIN limits AS t
   WHERE c.place < t.configuration_statements
 ),
--- Durations as they are said: three digits and the unit that fits, as traceforge.units writes them.
-rounded AS (
-  SELECT DISTINCT ns, ROUND(ns, 2 - CAST(FLOOR(LOG10(GREATEST(ns, 1))) AS INTEGER)) AS rounded_ns
-  FROM (
-    SELECT UNNEST([isolated_cost_ns, affected_delay_ns]) AS ns FROM attribute.finding
-    UNION ALL
-    SELECT UNNEST([excess_ns_per_iteration, call_duration_ns, peer_call_duration_ns, gap_call_ns_per_iteration])
-    FROM attribute.finding_difference
-  )
-  WHERE ns IS NOT NULL
-),
-said AS (
-  SELECT ns,
-    REGEXP_REPLACE(
-      CASE
-        WHEN rounded_ns < 1e6 THEN FORMAT('{:#.3g} µs', rounded_ns / 1e3)
-        WHEN rounded_ns < 1e9 THEN FORMAT('{:#.3g} ms', rounded_ns / 1e6)
-        WHEN rounded_ns < 1e12 THEN FORMAT('{:#.3g} s', rounded_ns / 1e9)
-        ELSE FORMAT('{:,.0f} s', rounded_ns / 1e9)
-      END,
-      '^(\d{3,})\.0 ', '\1 '
-    ) AS duration
-  FROM rounded
-),
 differing AS (
-  SELECT d.*, LEFT(d.name, 80) AS what, s.duration AS more, c.duration AS call, p.duration AS peer_call,
-    g.duration AS in_gap_call,
-    CASE WHEN ROUND(d.calls) = 1 THEN '1 call' ELSE FORMAT('{:.0f} calls', d.calls) END AS counted
-  FROM attribute.finding_difference AS d
-  LEFT JOIN said AS s ON s.ns = d.excess_ns_per_iteration
-  LEFT JOIN said AS c ON c.ns = d.call_duration_ns
-  LEFT JOIN said AS p ON p.ns = d.peer_call_duration_ns
-  LEFT JOIN said AS g ON g.ns = d.gap_call_ns_per_iteration
-  WHERE d.place = 1 AND d.explains
+  SELECT *, LEFT(name, 80) AS what, attribute.duration_text(excess_ns_per_iteration) AS more,
+    attribute.duration_text(call_duration_ns) AS call, attribute.duration_text(peer_call_duration_ns) AS peer_call,
+    attribute.duration_text(gap_call_ns_per_iteration) AS in_gap_call,
+    IF(ROUND(calls) = 1, '1 call', FORMAT('{:.0f} calls', calls)) AS counted
+  FROM attribute.finding_difference
+  WHERE place = 1 AND explains
 ),
 device AS (
   SELECT *,
@@ -99,7 +72,8 @@ device AS (
 ),
 -- All that is known of a finding in one row.
 known AS (
-  SELECT f.*, t.*, i.duration AS isolated_cost, h.duration AS hit, p.listed, c.total, c.last_count,
+  SELECT f.*, t.*, p.listed, c.total, c.last_count,
+    attribute.duration_text(f.isolated_cost_ns) AS isolated_cost, attribute.duration_text(f.affected_delay_ns) AS hit,
     -- A path is nobody's work: its ranks are not late.
     f.subject_kind IN ('rank', 'ranks', 'host', 'stage') AND f.cause <> 'slow_path' AS is_work,
     IF(f.subject_kind = 'ranks', 'these ranks''', FORMAT('{} {}''s', f.subject_kind, f.subject)) AS whose,
@@ -111,8 +85,6 @@ known AS (
     COUNT(*) FILTER (WHERE f.confidence <> 'low') OVER (PARTITION BY f.run_id) AS counted
   FROM attribute.finding AS f
   CROSS JOIN limits AS t
-  LEFT JOIN said AS i ON i.ns = f.isolated_cost_ns
-  LEFT JOIN said AS h ON h.ns = f.affected_delay_ns
   LEFT JOIN parts AS p ON p.run_id = f.run_id AND p.finding_id = f.finding_id
   LEFT JOIN collectives AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id
 ),
@@ -229,4 +201,4 @@ statement AS (
 )
 SELECT run_id, finding_id, direction, statement, place
 FROM statement
-ORDER BY run_id, finding_id, direction DESC, place
+ORDER BY run_id, finding_id, direction DESC, place, statement

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from traceforge.units import format_ns, format_share
+from traceforge.units import format_ns, format_share, listed
 
 State = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ def seen(state: State) -> str:
             ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
         )
     alone = "; a stage that is slow in all iterations does not show, as there is one replica of each"
-    said = [f"{_listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
+    said = [f"{listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
     more = "".join(f", {one}" for one in said[1:])
     return f": {said[0]} an iteration{more}{alone if state['is_one_replica'] else ''}"
 
@@ -40,8 +40,3 @@ def without_owner(state: State) -> str:
     return (
         f"Who owns it cannot be told: in so few or so uneven iterations only a rank that costs more than {size} shows."
     )
-
-
-def _listed(kinds: list[str]) -> str:
-    """Such as `no rank, no host and no episode`."""
-    return " and ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))

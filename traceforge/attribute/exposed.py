@@ -5,8 +5,9 @@ slower, and should look at its fabric or at calls too small for the links. The c
 exposed time are named. Not handled: which link is slow, of which findings speak.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -43,66 +44,15 @@ _SLOW = (
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """The communicator and operation that are exposed longest.
+    """What is said of the communicator and operation that are exposed longest.
 
     Attributes:
-        text: what they are.
-        share: 0..1 of the exposed time that they take.
-        size_bytes: median bytes of a call; None when unknown.
-        call_ns: median time of a call; None when unknown.
-        bandwidth: median bus bandwidth, bytes/s; None when unknown.
-        best: bus bandwidth of the fastest call, bytes/s; None when unknown.
-        line_rate: bus bandwidth that the hardware allows, bytes/s; None when unknown.
-        at_line_rate: 0..1 of their paced time that they would take at line rate; None when unknown.
-        basis: what the line rate rests on.
-        has_waiting: whether waiting for others is in it.
-        is_named: whether its kind or its ranks were recorded.
+        sentence: what it is, its size and pace, and how that compares with the hardware.
+        next_step: what helps; None where the pace does not tell.
     """
 
-    text: str
-    share: float
-    size_bytes: int | None
-    call_ns: float | None
-    bandwidth: float | None
-    best: float | None
-    line_rate: float | None
-    at_line_rate: float | None
-    basis: str | None
-    has_waiting: bool
-    is_named: bool
-
-    @property
-    def sentence(self) -> str:
-        """What it is, its size and pace, and how that compares with the hardware."""
-        part = "all" if self.share >= 1 else format_share(self.share)
-        text = f"{part} of that communication is {self.text}"
-        text = text[0].upper() + text[1:]
-        if not self.is_named:
-            return "Kind, ranks and bytes of that communication were not recorded."
-        if self.bandwidth is None or self.size_bytes is None:
-            return f"{text}; its bytes were not recorded."
-        text += f": {format_bytes(self.size_bytes)} a call (median) at {_pace(self.bandwidth)} bus bandwidth"
-        if self.has_waiting:
-            text += " or more (waiting for other ranks is in it)"
-        if self.line_rate is None:
-            best = "" if self.best is None or self.has_waiting else f", at best {_pace(self.best)}"
-            return f"{text}{best}. The line rate is not known; --line-rate states it."
-        if self.bandwidth > self.line_rate:
-            return f"{text}, no less than line rate ({self._limit()})."
-        return f"{text}, {format_share(self.bandwidth / self.line_rate)} of line rate ({self._limit()})."
-
-    def _limit(self) -> str:
-        return f"{_pace(self.line_rate or 0)}: {self.basis}"
-
-    @property
-    def next_step(self) -> str | None:
-        """What helps; None where the pace does not tell."""
-        if self.at_line_rate is not None and self.at_line_rate >= thresholds.NEAR_LINE_RATE:
-            return _AT_PACE
-        if self.call_ns is not None and self.call_ns < thresholds.LATENCY_BOUND_NS:
-            return _SMALL
-        is_slow = self.at_line_rate is not None and self.at_line_rate < thresholds.FAR_BELOW_LINE_RATE
-        return _SLOW if is_slow and not self.has_waiting else None
+    sentence: str
+    next_step: str | None
 
 
 class ExposedTransfers:
@@ -123,21 +73,38 @@ class ExposedTransfers:
             pl.col("has_waiting").any(),
         )
         most = sums.sort("exposed_ns", descending=True, maintain_order=True).row(0, named=True)
-        known = most["line_rate"] is not None and most["paced_ns"] > 0
         alike = self._rows.filter(pl.col("communicator").eq_missing(most["communicator"]))["communicator_id"].n_unique()
-        return Exposed(
-            text=_named(most["op"], most["communicator"], most["size"], most["ranks"] if alike > 1 else ()),
-            share=most["exposed_ns"] / int(rows["exposed_ns"].sum()),
-            size_bytes=None if most["size_bytes"] is None else round(most["size_bytes"]),
-            call_ns=most["call_ns"],
-            bandwidth=most["bus_bandwidth_bytes_per_s"],
-            best=most["best_bus_bandwidth_bytes_per_s"],
-            line_rate=most["line_rate"],
-            at_line_rate=most["at_line_rate_ns"] / most["paced_ns"] if known else None,
-            basis=most["basis"],
-            has_waiting=most["has_waiting"],
-            is_named=most["op"] is not None or most["size"] > 1,
-        )
+        what = _named(most["op"], most["communicator"], most["size"], most["ranks"] if alike > 1 else ())
+        return Exposed(_sentence(most, what, most["exposed_ns"] / int(rows["exposed_ns"].sum())), _next_step(most))
+
+
+def _sentence(exposed: Mapping[str, Any], what: str, share: float) -> str:
+    if exposed["op"] is None and exposed["size"] <= 1:
+        return "Kind, ranks and bytes of that communication were not recorded."
+    text = f"{'All' if share >= 1 else format_share(share)} of that communication is {what}"
+    bandwidth, line_rate = exposed["bus_bandwidth_bytes_per_s"], exposed["line_rate"]
+    if bandwidth is None or exposed["size_bytes"] is None:
+        return f"{text}; its bytes were not recorded."
+    text += f": {format_bytes(round(exposed['size_bytes']))} a call (median) at {_pace(bandwidth)} bus bandwidth"
+    if exposed["has_waiting"]:
+        text += " or more (waiting for other ranks is in it)"
+    if line_rate is None:
+        best = exposed["best_bus_bandwidth_bytes_per_s"]
+        at_best = "" if best is None or exposed["has_waiting"] else f", at best {_pace(best)}"
+        return f"{text}{at_best}. The line rate is not known; --line-rate states it."
+    part = "no less than" if bandwidth > line_rate else f"{format_share(bandwidth / line_rate)} of"
+    return f"{text}, {part} line rate ({_pace(line_rate)}: {exposed['basis']})."
+
+
+def _next_step(exposed: Mapping[str, Any]) -> str | None:
+    is_known = exposed["line_rate"] is not None and exposed["paced_ns"] > 0
+    at_line_rate = exposed["at_line_rate_ns"] / exposed["paced_ns"] if is_known else None
+    if at_line_rate is not None and at_line_rate >= thresholds.NEAR_LINE_RATE:
+        return _AT_PACE
+    if exposed["call_ns"] is not None and exposed["call_ns"] < thresholds.LATENCY_BOUND_NS:
+        return _SMALL
+    is_slow = at_line_rate is not None and at_line_rate < thresholds.FAR_BELOW_LINE_RATE
+    return _SLOW if is_slow and not exposed["has_waiting"] else None
 
 
 def line_rate_shares(store: Store) -> dict[tuple[int, int], float]:

@@ -67,15 +67,6 @@ ORDER BY whole_ns, name, is_python
 
 
 @dataclass(frozen=True, slots=True)
-class _Covering:
-    """A function, or an annotation, and how long it lasts of the stalls."""
-
-    name: str
-    is_python: bool
-    covered_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class StallingFunction:
     """What a host is in while it stalls.
 
@@ -138,20 +129,20 @@ def stalling_function(
     edges = [course.raw(edge).tolist() for edge in (start_ns, ends_ns)]
     least_ns = thresholds.NAMED_SHARE * int(stalls["duration_ns"].sum())
     covering = [
-        _Covering(str(name), bool(is_python), int(ns))
+        (str(name), bool(is_python), int(ns))
         for name, is_python, ns, whole_ns in store.rows(_FUNCTIONS, [int(stalls["source_id"][0]), *edges])
         if ns >= least_ns and (is_python or ns >= thresholds.NAMED_SHARE * whole_ns)
     ]
     if not covering:
         return None
-    named, *around = covering
+    (named, is_python, covered_ns), *around = covering
     iterations = int(store.value(_JUDGED, [run_id, *(within or _ALL)]))
-    lines = [other.name for other in around if _is_line(other.name)]
+    lines = [name for name, _, _ in around if _is_line(name)]
     return StallingFunction(
-        name=named.name,
-        caller=None if _is_line(named.name) or not lines else lines[0],
-        covered_ns=named.covered_ns / iterations,
-        source="the recorded stacks" if named.is_python else _ANNOTATION,
+        name=named,
+        caller=None if _is_line(named) or not lines else lines[0],
+        covered_ns=covered_ns / iterations,
+        source="the recorded stacks" if is_python else _ANNOTATION,
     )
 
 

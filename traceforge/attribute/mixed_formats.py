@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from traceforge.store.database import Store
+from traceforge.units import listed
 
 _NOT_MATCHED = frozenset({"unmatched", "mostly_unmatched", "irregular"})
 _JOINED = frozenset({"finding", "uncertain", "cut_short", "partly_seen", "nothing_significant"})
@@ -63,8 +64,7 @@ def joined(state: Mapping[str, Any], recorded: Mapping[str, list[int]]) -> str:
 
 def _who(recorded: Mapping[str, list[int]]) -> str:
     """Which ranks each profiler recorded, as the beginning of a sentence."""
-    said = [f"{_ranks(ranks)} by {_NAMES.get(kind, kind)}" for kind, ranks in recorded.items()]
-    who = " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+    who = listed([f"{_ranks(ranks)} by {_NAMES.get(kind, kind)}" for kind, ranks in recorded.items()])
     return who[0].upper() + who[1:]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns, plural
+from traceforge.units import format_ns, listed, plural
 
 State = Mapping[str, Any]
 Held = Mapping[str, Any]
@@ -113,6 +113,4 @@ def _matters(state: State, held: Held | None) -> bool:
 
 def _who(held: Held | None, one: str = "does", several: str = "do") -> str:
     ranks = [] if held is None else [str(rank) for rank in held["ranks"]]
-    if len(ranks) == 1:
-        return f"rank {ranks[0]} {one}"
-    return f"ranks {', '.join(ranks[:-1])} and {ranks[-1]} {several}"
+    return f"rank {ranks[0]} {one}" if len(ranks) == 1 else f"ranks {listed(ranks)} {several}"

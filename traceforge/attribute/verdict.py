@@ -37,6 +37,7 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject,
   b.sentence AS bound, b.next_step AS bound_step,
+  h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
   g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
@@ -51,6 +52,7 @@ LEFT JOIN (
   QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
 ) AS w ON w.run_id = s.run_id
 LEFT JOIN timeline.pipeline AS q ON q.run_id = s.run_id
+LEFT JOIN fabric.hang AS h ON h.run_id = s.run_id AND h.place = 0
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0

@@ -1,9 +1,10 @@
 """Building a stage. In: a stage's folder of `.sql` and `.py` files. Out: its schema, rebuilt from scratch.
 
 A file `x.sql` with a query makes the table by itself. A file `x.sql` that only declares columns is filled by the
-`rows(store)` function of the module `x.py` beside it, which gives one frame or several of the columns that the file
-declares; types are those of the file. Each is built after what it reads; all in one transaction. What
-several modules need of a run, such as its model, they ask for by `store.once(load_model, run_id)`: it is computed once.
+`rows(store)` function of the module `x.py` beside it, which gives a list of tuples of all columns that the file
+declares, or one frame or several by name; types are those of the file. Each is built after what it reads; all in one
+transaction. What several modules need of a run, such as its model, they ask for by `store.once(load_model, run_id)`: it
+is computed once.
 A table in parts is filled by its query once for each row of the table of its parts; tables of the same parts that
 follow one another may be made by workers, a part of all of them at a time (see `part_workers`).
 """
@@ -90,6 +91,11 @@ def make_table(store: Store, package: str, document: Document) -> None:
     if document.kind == "TABLE" and document.query is None:
         module = importlib.import_module(f"{package}.{document.name.rpartition('.')[2]}")
         rows = module.rows(store)
+        if isinstance(rows, list):
+            import polars as pl
+
+            types = store.query(f"SELECT * FROM {document.name} LIMIT 0").schema
+            rows = pl.DataFrame(rows, schema=types, orient="row")
         for frame in [rows] if hasattr(rows, "columns") else rows:
             store.append(document.name, frame)
 

@@ -309,13 +309,15 @@ SIGHT_SHARE: Annotated[
 SHARP_SIGHT_SHARE: Annotated[
     float,
     Meaning(
-        "share of the mean iteration", "That nothing stands out is certain if a delay this small would.", "verdict"
+        "share of the mean iteration",
+        "That nothing stands out is certain if a delay this small would, to 0.1 %, as pages say it.",
+        "verdict",
     ),
-] = 0.051
+] = 0.05
 BLURRED_SIGHT_SHARE: Annotated[
     float,
     Meaning(
-        "share of the mean iteration", "It has low confidence if only a larger one would have been seen.", "verdict"
+        "share of the mean iteration", "It has low confidence unless a smaller one would have been seen.", "verdict"
     ),
 ] = 0.15
 SURE_NEGATIVE_ITERATIONS: Annotated[

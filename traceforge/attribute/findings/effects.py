@@ -80,18 +80,7 @@ def effect_on_ranks(
         hit_share=hit / typical,
         stands_alone=stands_alone(own, affected),
     )
-    return Effect(
-        delay_ns_per_iteration=float(own.mean()),
-        interval_ns=mean_interval(own),
-        share=share,
-        confidence=grade_of_ranks(inputs, limits),
-        pattern=pattern_of(affected, len(own)),
-        affected=affected,
-        affected_delay_ns=hit,
-        by_iteration_ns=own,
-        dominance=dominance,
-        p_value=p_value,
-    )
+    return replace(_effect(own, affected, share, grade_of_ranks(inputs, limits)), dominance=dominance, p_value=p_value)
 
 
 def affected_iterations(delays_ns: Delays, typical_ns: float) -> NDArray[np.int64]:
@@ -130,7 +119,7 @@ def effect_on_job(
     if not len(affected) or share < thresholds.REPORTED_SHARE:
         return None
     confidence = grade_of_job(delays_ns, share, affected, typical, limits, of_steps)
-    return _in_iterations(delays_ns, affected, share, confidence)
+    return _effect(_within(delays_ns, affected), affected, share, confidence)
 
 
 def _spread_of_steps(own_ns: Delays | None, typical_ns: float) -> float:
@@ -188,9 +177,8 @@ def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits
     is_of_many = share < thresholds.REPORTED_SHARE * delays_ns.shape[1]
     if is_of_many and not limits.any_size and _is_of_all_sizes(by_iteration, affected):
         return None
-    effect = _in_iterations(by_iteration, counted, share, grade_of_turns(share, affected, limits))
-    hit = float(by_iteration[affected].mean())
-    return replace(effect, pattern="rotating", affected=affected, affected_delay_ns=hit)
+    effect = _effect(_within(by_iteration, counted), affected, share, grade_of_turns(share, affected, limits))
+    return replace(effect, pattern="rotating")
 
 
 def _is_of_all_sizes(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
@@ -246,17 +234,21 @@ def _is_one_pause(own_ns: Delays, durations_ns: Delays, effect: Effect) -> bool:
     return bool(differ <= thresholds.CLOSE_SHARE * paused.min())
 
 
-def _in_iterations(delays_ns: Delays, counted: NDArray[np.int64], share: float, confidence: str) -> Effect:
-    own = np.where(np.isin(np.arange(len(delays_ns)), counted), delays_ns, 0.0)
+def _within(delays_ns: Delays, counted: NDArray[np.int64]) -> Delays:
+    """Delays of some iterations, and of the others nothing."""
+    return np.where(np.isin(np.arange(len(delays_ns)), counted), delays_ns, 0.0)
+
+
+def _effect(delays_ns: Delays, affected: NDArray[np.int64], share: float, confidence: str) -> Effect:
     return Effect(
-        delay_ns_per_iteration=float(own.mean()),
-        interval_ns=mean_interval(own),
+        delay_ns_per_iteration=float(delays_ns.mean()),
+        interval_ns=mean_interval(delays_ns),
         share=share,
         confidence=confidence,
-        pattern=pattern_of(counted, len(delays_ns)),
-        affected=counted,
-        affected_delay_ns=float(delays_ns[counted].mean()),
-        by_iteration_ns=own,
+        pattern=pattern_of(affected, len(delays_ns)),
+        affected=affected,
+        affected_delay_ns=float(delays_ns[affected].mean()),
+        by_iteration_ns=delays_ns,
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.thresholds import attribute as thresholds
+from traceforge.units import listed
 
 _SHOWN = 8
 EVERY_RANK = "every rank"
@@ -133,5 +134,5 @@ def between_hosts(run: JudgedRun, hosts: Sequence[str]) -> Subject:
     places = tuple(np.flatnonzero([host in hosts for host in run.hosts]).tolist())
     what = "link" if len(hosts) == 2 else "network"
     rest = hosts[_SHOWN:]
-    *most, last = [*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts
-    return Subject("link", ", ".join(hosts), places, f"the {what} between hosts {', '.join(most)} and {last}")
+    shown = [*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts
+    return Subject("link", ", ".join(hosts), places, f"the {what} between hosts {listed(shown)}")
