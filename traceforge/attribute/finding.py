@@ -25,6 +25,7 @@ from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.routing import hot_experts
 from traceforge.attribute.findings.text import cost_note, next_step, summary
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
+from traceforge.attribute.unrecorded_wait import held_ranks, of_late_ranks
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 
@@ -93,6 +94,8 @@ def rows(store: Store) -> pl.DataFrame:
     sources = (steps_of_operations, steps_of_functions, steps_of_clocks, steps_of_models)
     for step_of in [source(store) for source in sources] if result else []:
         result = [row | {"next_step": step_of(row)} for row in result]
+    held = store.once(held_ranks) if result else {}
+    result = [row | of_late_ranks(row, held.get(int(str(row["run_id"])))) for row in result]
     return pl.DataFrame(result, infer_schema_length=None).drop("usual_step", strict=False)
 
 

@@ -9,19 +9,27 @@ Not handled: two ranks (the end of one wait is the end of no other), pipelines (
 from collections.abc import Mapping
 from typing import Any
 
+from traceforge.attribute.cause import SEVERAL, UNEXPLAINED, cause_of_work
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns, listed, plural
+from traceforge.units import format_ns, format_share, listed, plural
 
 State = Mapping[str, Any]
 Held = Mapping[str, Any]
 
+# Causes that the ledger takes such a wait for (see `ledger_input.by_cause`), alone or beside the awaited rank's work.
+_STANDING_STILL = frozenset(
+    {SEVERAL.name, UNEXPLAINED.name, cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")}
+)
+
 # Who works does so for most of the time in which the others stand still.
 _HELD = """
 WITH judged AS (
-  SELECT run_id, iteration, duration_ns, COUNT(*) OVER (PARTITION BY run_id) AS iterations
+  SELECT run_id, iteration, duration_ns, COUNT(*) OVER of_run AS iterations, SUM(duration_ns) OVER of_run AS whole_ns
   FROM timeline.iteration
   WHERE NOT is_warmup AND NOT is_partial
+    AND run_id NOT IN (SELECT run_id FROM timeline.mesh WHERE axis = 'pp')
+  WINDOW of_run AS (PARTITION BY run_id)
 ),
 recorded AS (
   SELECT run_id, COUNT(*) AS ranks FROM align.rank GROUP BY run_id
@@ -61,17 +69,17 @@ met AS (
   GROUP BY w.run_id, w.iteration, w.held, w.held_ns, r.ranks
   HAVING COUNT(*) + w.held = r.ranks AND COUNT(*) < w.held
 )
-SELECT m.run_id, m.ranks, COUNT(*) AS met, ANY_VALUE(j.iterations) AS iterations, MEDIAN(m.held_ns) AS held_ns,
-  SUM(m.held_ns) / ANY_VALUE(j.iterations) AS mean_ns
+SELECT m.run_id, m.ranks, COUNT(*) AS met, ANY_VALUE(j.iterations) AS iterations, MEDIAN(m.held_ns) AS held_ns
 FROM met AS m
 JOIN judged AS j USING (run_id, iteration)
 GROUP BY m.run_id, m.ranks
 QUALIFY COUNT(*) >= $3 AND COUNT(*) >= $4 * SUM(COUNT(*)) OVER (PARTITION BY m.run_id)
+  AND SUM(m.held_ns) >= $1 * ANY_VALUE(j.whole_ns)
 """
 
 
 def held_ranks(store: Store) -> dict[int, Held]:
-    """By run, for whom the others stand still, how long and how often."""
+    """By run, for whom the others stand still, how long and how often; where it is long enough to matter."""
     limits = [
         thresholds.MEDIUM_SHARE,
         thresholds.STILL_SPREAD,
@@ -82,21 +90,25 @@ def held_ranks(store: Store) -> dict[int, Held]:
 
 
 def of_held_ranks(state: State, held: Held | None) -> dict[str, object]:
-    """Headline and next step where ranks wait so and nothing is found, or that all are late alike; else nothing."""
-    everyone = state["state"] == "finding" and state["finding_subject"] == "job"
-    if not (everyone or state["state"] == "nothing_significant") or not _matters(state, held):
+    """What the verdict is where ranks wait so and nothing is found; else nothing."""
+    if held is None or state["state"] != "nothing_significant":
         return {}
-    unknown: dict[str, object] = {} if everyone else {"kind": "cannot_be_known", "confidence": "high"}
-    return unknown | {
-        "headline": sentence_of_held(state, held),
-        "next_step": f"Look for what holds the ranks there (a barrier of the store, a file, a lock), and for what "
-        f"{_who(held)} before it: record the stacks of the host (with_stack=True in torch.profiler).",
-    }
+    said = {"headline": sentence_of_held(held), "next_step": _next_step(held)}
+    return {"kind": "cannot_be_known", "confidence": "high", **said}
 
 
-def sentence_of_held(state: State, held: Held | None) -> str:
-    """That ranks wait so, as a sentence; empty where they do not, or not for long."""
-    if held is None or not _matters(state, held):
+def of_late_ranks(finding: Mapping[str, Any], held: Held | None) -> dict[str, object]:
+    """What is said of a finding that all ranks stand still, or are late by several causes, where they wait so."""
+    is_of_all = finding["subject_kind"] == "job" and finding["cause"] in _STANDING_STILL
+    if held is None or not is_of_all or finding["confidence"] == "low":
+        return {}
+    cost = f"{format_ns(finding['delay_ns_per_iteration'])} an iteration ({format_share(finding['share'])})"
+    return {"summary": f"{sentence_of_held(held)} It costs the job {cost}.", "next_step": _next_step(held)}
+
+
+def sentence_of_held(held: Held | None) -> str:
+    """That ranks wait so, as a sentence; empty where they do not."""
+    if held is None:
         return ""
     return (
         f"The other ranks stand still, device and host, while {_who(held, 'works', 'work')}, and go on together: "
@@ -105,12 +117,13 @@ def sentence_of_held(state: State, held: Held | None) -> str:
     )
 
 
-def _matters(state: State, held: Held | None) -> bool:
-    if held is None or state["has_stages"] or not state["duration_ns"]:
-        return False
-    return bool(held["mean_ns"] >= thresholds.MEDIUM_SHARE * state["duration_ns"])
+def _next_step(held: Held) -> str:
+    return (
+        f"Look for what holds the ranks there (a barrier of the store, a file, a lock), and for what "
+        f"{_who(held, 'does', 'do')} before it: record the stacks of the host (with_stack=True in torch.profiler)."
+    )
 
 
-def _who(held: Held | None, one: str = "does", several: str = "do") -> str:
-    ranks = [] if held is None else [str(rank) for rank in held["ranks"]]
+def _who(held: Held, one: str, several: str) -> str:
+    ranks = [str(rank) for rank in held["ranks"]]
     return f"rank {ranks[0]} {one}" if len(ranks) == 1 else f"ranks {listed(ranks)} {several}"

@@ -184,7 +184,7 @@ def rows(store: Store) -> pl.DataFrame:
     states = store.records(_STATES)
     profilers = profilers_of(store)
     owners = idle_owners(store)
-    held = held_ranks(store)
+    held = store.once(held_ranks)
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
@@ -328,8 +328,8 @@ def _of_iterations(state: State, free: str) -> str:
     excess = excess if state["excess_ns"] else "no more"
     rest = f"{judged} {duration}, {excess} than at {_ON_TIME[state['reference']]}."
     if state["state"] != "nothing_significant":
-        if not of_held_ranks(state, state["held"]):
-            rest = " ".join(filter(None, [rest, sentence_of_held(state, state["held"])]))
+        waits = sentence_of_held(state["held"])
+        rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"
         return rest if state["bubble_ns"] is None else f"{rest} {of_bubbles(state)}"
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
