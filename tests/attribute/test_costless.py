@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from tests.attribute.findings.runs import judged_run
 from traceforge.attribute.cause import causes
 from traceforge.attribute.costless import said_of_costless
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import CostEstimate, FindingCost
 from traceforge.attribute.findings.subjects import Subject
+from traceforge.attribute.findings.text import summary
 
 MS = 1_000_000
 
@@ -46,3 +49,27 @@ def test_a_share_of_the_cost_is_none_where_the_job_ends_no_earlier_without() -> 
     cost = replace(costing(28.8 * MS), saved=CostEstimate(0.0, None, None))
 
     assert said_of_costless([late(2, 28.8 * MS)], [cost]).startswith("Rank 2 spends longer in copies")
+
+
+@pytest.mark.parametrize(
+    ("saved_ns", "said"),
+    [
+        (
+            0,
+            "7.20 ms an iteration (0.9 %) in the ledger, but the job ends no earlier when it is replayed without that.",
+        ),
+        (5 * MS, "It costs the job 7.20 ms an iteration (0.9 %)."),
+    ],
+)
+def test_a_hint_does_not_say_that_it_costs_the_job_what_a_replay_does_not_save(saved_ns: float, said: str) -> None:
+    # given rank 2, late by 28.8 ms in 2 of 8 iterations of 800 ms
+    run = judged_run(8, 4)
+    cost = replace(costing(7.2 * MS), saved=CostEstimate(saved_ns, None, None), affected_ns=28.8 * MS)
+    effect = replace(late(2, 7.2 * MS).effect, affected=np.array([1, 5]))
+
+    told = summary(replace(late(2, 7.2 * MS), effect=effect), cost, 0.009, run)
+
+    assert told.startswith(
+        "Rank 2 spends longer in copies between host and device, 28.8 ms in each of 2 of 8 iterations"
+    )
+    assert told.endswith(said)

@@ -52,3 +52,10 @@ def test_the_pair_that_lacks_a_rank_is_no_slow_path() -> None:
 @pytest.mark.parametrize("slow", [range(0), range(12)], ids=["never", "always"])
 def test_what_does_not_change_stands_out_of_nothing(slow: range) -> None:
     assert rows_of(job([0, 1, 2], slow), FINDINGS) == []
+
+
+def test_a_hint_on_the_jobs_only_group_is_told_once() -> None:
+    # given one slow all-reduce of twelve, too rare for a finding; all are of one group
+    found = rows_of(job([0, 1, 2], range(4, 5)), FINDINGS)
+
+    assert found == [("unexplained", "unrecorded_rank", "communicator", "low")]

@@ -79,7 +79,6 @@ NO_JUDGEMENT = {
     ("report/sections/fabric_measured.sql", ""): "quantiles that the columns are said to be",
     ("report/timeline/*", "_*"): "how much and how finely a picture shows",
     ("report/sections/lateness.py", "_because"): "a unit, less what rounding may take",
-    ("report/sections/trust.py", "_cautious_percent"): "digits",
     ("report/sections/waterfall.*", "*"): "how many bars are drawn, and how far the axis reaches",
     ("operation/work.py", "*"): "arithmetic: closed forms, and the places of arguments",
     ("operation/*_work.py", "*"): "arithmetic: closed forms, and the places of arguments",

@@ -167,7 +167,14 @@ owned AS (
 ),
 spread AS (
   SELECT o.run_id,
-    STRING_AGG(FORMAT('{} {:.2g} %', REPLACE(o.cause, '_', ' '), 100 * o.share), ', ' ORDER BY o.share DESC, o.cause) AS spread
+    STRING_AGG(
+      -- Two digits, as shares have everywhere: 9.0 and 33. One digit is one letter, the pattern _.
+      FORMAT(
+        IF(FORMAT('{:.0f}', 100 * o.share) LIKE '_', '{} {:.1f} %', '{} {:.0f} %'),
+        REPLACE(o.cause, '_', ' '), 100 * o.share
+      ),
+      ', ' ORDER BY o.share DESC, o.cause
+    ) AS spread
   FROM owned AS o
   CROSS JOIN limits AS t
   WHERE o.share >= t.reported_share

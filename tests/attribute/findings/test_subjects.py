@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.attribute.findings.runs import judged_run
-from traceforge.attribute.findings.subjects import known_sets, slow_set
+from traceforge.attribute.findings.subjects import known_sets, ranks_said, slow_set
 
 HOSTS = ["a"] * 4 + ["b"] * 4
 RUN = judged_run(10, 8, hosts=HOSTS, groups={3: [0, 4], 5: list(range(8))})
@@ -65,3 +65,9 @@ def test_no_set_is_better_than_the_one_that_was_shifted(order: list[int], size: 
     found = slow_set(RUN, shifts, [])
     assert found is not None
     assert set(found.places) == set(order[:size])
+
+
+def test_many_ranks_are_said_by_their_ends_where_none_is_missing_between() -> None:
+    assert ranks_said(range(300)) == "ranks 0\N{EN DASH}299"
+    assert ranks_said(range(0, 20, 2)) == "ranks 0, 2, 4, 6, 8, 10, 12, 14, …"
+    assert ranks_said([3, 4, 5]) == "ranks 3, 4, 5"

@@ -30,17 +30,29 @@ def search_transfers(run: JudgedRun, delays: pl.DataFrame) -> Iterator[FindingCa
 
 def _of_cause(run: JudgedRun, cause: Cause, by_communicator: Delays) -> Iterator[FindingCandidate]:
     limits = transfer_limits(run, cause)
-    if cause.claims_transfer != "path":
-        total_ns = by_communicator.sum(axis=1)
-        effect = effect_on_job(total_ns, run.durations_ns, run.residual_ns, limits)
-        if effect is not None:
-            effect = with_one_off(effect, total_ns, run.durations_ns, limits)
-            delay_ns = float(effect.by_iteration_ns[effect.affected].sum())
-            link = slow_link(run, effect.affected.tolist(), delay_ns) if cause.claims_transfer == "fabric" else None
-            yield FindingCandidate(cause, effect, link or Subject("job", "all", (), "the job"))
-        if cause.claims_transfer == "fabric" or (effect is not None and effect.confidence != "low"):
-            return
-    yield from _of_paths(run, cause, by_communicator, limits)
+    job = None if cause.claims_transfer == "path" else _of_job(run, cause, by_communicator, limits)
+    is_jobs = cause.claims_transfer == "fabric" or (job is not None and job.effect.confidence != "low")
+    parts = [] if is_jobs else list(_of_paths(run, cause, by_communicator, limits))
+    # A hint on the job that is nearly all of one communicator is one loss: it is told of that one alone.
+    if job is not None and not any(_is_nearly_all(part, job) for part in parts):
+        yield job
+    yield from parts
+
+
+def _of_job(run: JudgedRun, cause: Cause, by_communicator: Delays, limits: GradeLimits) -> FindingCandidate | None:
+    """Transfers of the whole job, or of the one link that explains them."""
+    total_ns = by_communicator.sum(axis=1)
+    effect = effect_on_job(total_ns, run.durations_ns, run.residual_ns, limits)
+    if effect is None:
+        return None
+    effect = with_one_off(effect, total_ns, run.durations_ns, limits)
+    delay_ns = float(effect.by_iteration_ns[effect.affected].sum())
+    link = slow_link(run, effect.affected.tolist(), delay_ns) if cause.claims_transfer == "fabric" else None
+    return FindingCandidate(cause, effect, link or Subject("job", "all", (), "the job"))
+
+
+def _is_nearly_all(part: FindingCandidate, job: FindingCandidate) -> bool:
+    return part.effect.delay_ns_per_iteration >= thresholds.KNOWN_SET_PART * job.effect.delay_ns_per_iteration
 
 
 def _of_paths(run: JudgedRun, cause: Cause, by_communicator: Delays, limits: GradeLimits) -> Iterator[FindingCandidate]:

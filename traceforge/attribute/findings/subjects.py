@@ -124,7 +124,9 @@ def _named(run: JudgedRun, places: tuple[int, ...], suffix: str = "") -> Subject
 
 
 def ranks_said(ranks: Sequence[int]) -> str:
-    """Ranks in words, the first few of many."""
+    """Ranks in words: many that follow one another by their ends, the first few of others."""
+    if len(ranks) > _SHOWN and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"ranks {ranks[0]}\N{EN DASH}{ranks[-1]}"
     shown = [str(rank) for rank in ranks[:_SHOWN]]
     return f"rank{'' if len(ranks) == 1 else 's'} {', '.join(shown)}{', …' if len(ranks) > len(shown) else ''}"
 

@@ -92,4 +92,9 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
         extent += f", since iteration {judged[first]}"
     size = f"{format_ns(cost.affected_ns)} " if is_sized else ""
     total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
+    if cost.saved.mean_ns <= 0:
+        return (
+            f"{subject} {phrase}, {size}{extent}: {total} in the ledger, but the job ends no earlier when it is"
+            " replayed without that."
+        )
     return f"{subject} {phrase}, {size}{extent}. It costs the job {total}."
