@@ -129,6 +129,10 @@ def test_the_page_names_the_guilty_host_and_shows_the_query_behind_it(tmp_path: 
 
     assert "Host node3 is accused in 4 of its 30 runs, more than chance allows (p = 0.002)." in html
     assert "cannot be told apart" in html
+    # and its header counts series as the tile below does
+    told = re.sub("[\u00a0\u202f]", " ", html)
+    (header,) = re.findall(r"<dd>\d+, (\d+) long enough to be judged</dd>", told)
+    assert re.search(rf"in \d+ metrics? of {header} series; ", told)
     assert 'id="query-participation"' in html
     assert "node3 is accused in 4 of its 30 runs" in markdown
 

@@ -31,6 +31,7 @@ _OF_STEPS = ("mean iteration", "mean step", "of an iteration", "an iteration tak
 _DENIALS = ("Nothing significant", "No failure mode exceeds", "No single culprit", "No certain culprit")
 _NO_RANK = re.compile(rf"no rank(?:, no host)?(?: and no [a-z ]+)? costs more than {_SIZE}")
 _FREE = "ends no earlier when it is replayed without that"
+_FREE_RANK = re.compile(rf"([A-Z][\w-]* [^,.:]+), {_SIZE} an iteration in the ledger, but the job {_FREE}")
 _DENIES_A_RANK = "No rank is consistently late"
 _ACCUSES = re.compile(r"[Rr]ank \d+ (?:is the last|is slow|computes longer|is late|arrives last)")
 
@@ -92,7 +93,7 @@ def contradictions(html: str, kind: str) -> list[str]:
     if kind == "nothing_significant":
         titles = [(section, text) for section, tag, text in told if tag == "figcaption"]
         found += [f"{section}: accuses: {text}" for section, text in titles if _ACCUSES.search(text)]
-    found += [*_against_the_header(told), *_without_steps(told)]
+    found += [*_against_the_header(told), *_without_steps(told), *_free_and_costly(told)]
     return [*found, *_below_resolution(told, html), *_beyond_the_negative(told), *_other_variation(told)]
 
 
@@ -107,6 +108,16 @@ def _against_the_header(told: list[tuple[str, str, str]]) -> list[str]:
         if any(number > int(ranks[1]) for number in numbers) or "Only one rank" in text:
             wrong.append(f"{section}: against the header: {text}")
     return wrong
+
+
+def _free_and_costly(told: list[tuple[str, str, str]]) -> list[str]:
+    """What is said to cost the job something although the verdict says that the job ends no earlier without it."""
+    free = [found[1] for _, _, text in told for found in _FREE_RANK.finditer(text)]
+    return [
+        f"{section}: costs nothing: {text}"
+        for section, _, text in told
+        if "costs the job" in text and any(text.startswith(f"{who}, ") for who in free)
+    ]
 
 
 def _without_steps(told: list[tuple[str, str, str]]) -> list[str]:

@@ -1,11 +1,13 @@
 """Tables behind the charts: what is stacked sums, what is scaled keeps its sign."""
 
 import json
+import re
 from pathlib import Path
 
 import altair
 import jsonschema
 import pytest
+import vl_convert
 from altair.utils.schemapi import validate_jsonschema
 
 from traceforge.report import charts
@@ -19,7 +21,7 @@ from traceforge.report.charts.pipeline import pipeline_spec
 from traceforge.report.charts.racks import racks_spec
 from traceforge.report.charts.ring import ring_spec
 from traceforge.report.charts.scaling import CurvePoint, Mark, scaling_spec, scaling_tables
-from traceforge.report.charts.strip import strip_domain, strip_spec
+from traceforge.report.charts.strip import is_crossed, strip_domain, strip_spec
 from traceforge.report.charts.trend import TrendLevel, trend_spec
 from traceforge.report.charts.waterfall import Bar, waterfall_spec, waterfall_table
 from traceforge.report.embedded_data import packed, row_count
@@ -134,3 +136,34 @@ def test_an_iteration_far_from_its_neighbours_in_number_can_be_seen() -> None:
     # Of a thousand numbers each is a third of a pixel wide: ends that stick out by half the line's width stay seen.
     lines = [layer["mark"] for layer in SPECS["strip"]["layer"] if "x2" in layer["encoding"]]
     assert [mark.get("strokeCap") for mark in lines if mark["type"] == "rule"] == ["square"]
+
+
+def test_a_word_at_an_end_of_the_run_does_not_lie_on_the_axis() -> None:
+    # given a chart of 300 px over iterations 0 to 1000, with words at its ends and in its middle
+    spec = json.loads(json.dumps(strip_spec(1.0, 2.0, {"above"}))) | {"width": 300}
+    durations = {"duration_ms": [2.0, 1.5, 1.5]}
+    spec["datasets"] = {
+        name: [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        for name, table in {
+            "iterations": {
+                "from": [0, 500, 999], "to": [1, 501, 1000], "low_ms": [2.0, 1.5, 1.5], "high_ms": [2.0, 1.5, 1.5],
+                "state": ["used"] * 3, "label": ["0", "500", "999"], **durations,
+            },
+            "median": {"duration_ms": [1.5]},
+            "above": {"at": [0, 500, 1000], "label": ["first", "middle", "last"], **durations},
+        }.items()
+    }  # fmt: skip
+
+    drawn = vl_convert.vegalite_to_svg(spec)
+
+    # then the outer ones begin and end where their iterations are
+    anchors = {word: anchor for anchor, word in re.findall(r'text-anchor="(\w+)"[^>]*>(first|middle|last)<', drawn)}
+    assert anchors == {"first": "start", "middle": "middle", "last": "end"}
+
+
+def test_a_word_below_a_bar_gives_way_to_the_line_of_the_median() -> None:
+    # given an axis from 0 to 150 ms over 150 px: a word lies 6 to 16 px below its bar
+    assert is_crossed(111.0, 100.0, [0.0, 150.0])
+    assert not is_crossed(101.0, 100.0, [0.0, 150.0])
+    assert not is_crossed(120.0, 100.0, [0.0, 150.0])
+    assert not is_crossed(89.0, 100.0, [0.0, 150.0])

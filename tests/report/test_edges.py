@@ -72,12 +72,15 @@ def test_many_iterations_are_binned_and_said_so() -> None:
     assert len(report.html.encode()) < 2_000_000
 
 
-def test_lateness_below_the_clocks_resolution_is_neither_coloured_nor_told() -> None:
+def test_lateness_below_the_clocks_resolution_is_neither_drawn_nor_told() -> None:
     with borrowed(Job(residual_ns=20 * MS)) as store:
-        page = words(report_of(store).html)
+        html = report_of(store).html
+    page = words(html)
+    figure = html.partition('<figure id="figure-lateness"')[2].partition("</figure>")[0]
+    assert 'class="chart"' not in figure
     assert "All ranks arrive together, within the resolution of the clocks." in page
     assert "all ranks arrive within the 60.0 ms that the clocks cannot resolve" in page
-    assert "are left uncoloured: they are below the resolution of the clocks" in page
+    assert "All differences are within 60.0 ms and not drawn: they are below the resolution of the clocks" in page
 
 
 def test_a_credit_is_a_bar_of_its_own_and_unexplained_stays_explicit() -> None:

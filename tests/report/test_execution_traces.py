@@ -50,8 +50,10 @@ def test_a_linked_trace_shows_its_method_and_its_replay(linked: Store) -> None:
     (table,) = [block.table for block in found.blocks if isinstance(block, TableFigure)]
     assert [row[0] for row in table.rows] == ["0", "1"]
     assert [plain(cell) for cell in table.rows[0][2:5]] == ["operation handles", "100 %", "100 %"]
-    assert "All 2 execution traces have times." in texts(found)[0]
-    assert "the job takes 110 µs; measured were 110 µs" in texts(found)[-1]
+    assert "Both execution traces have times." in texts(found)[0]
+    assert (
+        "to the last, 110 µs were measured; replayed by its dependencies, that work takes 110 µs." in texts(found)[-1]
+    )
 
 
 def test_the_first_rank_that_differs_is_named() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from traceforge.report.formatting import (
+    cautious_percent,
     change,
     clean,
     count,
@@ -12,11 +13,10 @@ from traceforge.report.formatting import (
     lowered,
     minus_signs,
     named_ranks,
-    options_apart,
     percent,
     plural,
     rank_list,
-    unbroken,
+    significant,
 )
 from traceforge.report.scaling_figures import fitted
 
@@ -116,24 +116,6 @@ def test_a_long_name_keeps_its_ends() -> None:
     assert clean("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"
 
 
-def test_a_number_is_never_parted_from_its_unit() -> None:
-    told = "2.6 %, 8.6 ms and 3 MB in 4 steps".replace(" ", "_")
-    joined = unbroken("2.6 %, 8.6 ms and 3 MB in 4 steps").replace(" ", "_").replace("\N{NO-BREAK SPACE}", "~")
-    assert joined == told.replace("6_%", "6~%").replace("6_ms", "6~ms").replace("3_MB", "3~MB")
-
-
-def test_thousands_are_set_apart_by_a_narrow_space_everywhere() -> None:
-    assert unbroken("1,762 kernels of 2,000,000") == "1\u202f762 kernels of 2\u202f000\u202f000"
-    assert unbroken("ranks 1, 200, a1,200, [1,2], 1,2345") == "ranks 1, 200, a1,200, [1,2], 1,2345"
-    assert unbroken("aten::mm [[480,230],[230,384]]") == "aten::mm [[480,230],[230,384]]"
-
-
-def test_options_of_commands_are_told_apart_from_words_with_hyphens() -> None:
-    assert options_apart("py-spy dump --pid, or (nvidia-smi topo -m) on non-idle ranks 2-9 - or") == [
-        "py-spy dump ", "--pid", ", or (nvidia-smi ", "topo -m", ") on non-idle ranks 2-9 - or",
-    ]  # fmt: skip
-
-
 def test_ranks_are_named_in_the_number_that_they_have() -> None:
     assert named_ranks([3]) == "rank 3"
     assert named_ranks([3, 5, 6, 7]) == "ranks 3, 5\N{EN DASH}7"
@@ -143,3 +125,15 @@ def test_negative_numbers_of_a_text_get_a_true_minus_and_words_keep_their_hyphen
     assert minus_signs("0.5 (-1.84 to 2): stream-1, 2-9, all-reduce") == (
         "0.5 (\N{MINUS SIGN}1.84 to 2): stream-1, 2-9, all-reduce"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0215, "0.0215"), (0.05, "0.05"), (0.456, "0.46"), (1.5, "1.50"), (0.0, "0.00")]
+)
+def test_a_small_number_keeps_digits_that_tell_it_from_others(value: float, shown: str) -> None:
+    assert significant(value) == shown
+
+
+@pytest.mark.parametrize(("share", "shown"), [(1.0, "100 %"), (0.99999, "99.9 %"), (0.5, "50.0 %"), (0.0, "0.0 %")])
+def test_a_hundred_per_cent_is_said_only_of_all(share: float, shown: str) -> None:
+    assert cautious_percent(share).replace("\N{NO-BREAK SPACE}", " ") == shown

@@ -86,6 +86,10 @@ def test_every_number_reads_as_what_it_is(reported: tuple[Store, Report]) -> Non
 def test_the_cells_of_the_overview_are_the_rows_of_its_sql(reported: tuple[Store, Report]) -> None:
     store, report = reported
     text = re.findall(r'id="data-lateness">(.*?)</script>', report.html)[0]
-    drawn = json.loads(text)["panels"][0]["data"]["cells"]["lateness_ms"]
+    panels = json.loads(text)["panels"]
     asked = store.query(read_numbers(report.html)[1]["sections-lateness"])["lateness_ns"].to_list()
+    if not panels:  # nothing is drawn where the clocks resolve none of it
+        assert max(map(abs, asked)) < 3 * store.value("SELECT MAX(residual_ns) FROM align.clock")
+        return
+    drawn = panels[0]["data"]["cells"]["lateness_ms"]
     assert drawn == [round(value / 1e6, 4) for value in asked]

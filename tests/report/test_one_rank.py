@@ -58,3 +58,29 @@ def test_a_call_is_named_beside_an_idle_device_only_where_it_fills_that_time() -
     assert "Copy wait, in cudaMemcpyAsync" in shown
     assert "Late launch" in shown
     assert "in cudaLaunchKernel" not in shown
+
+
+@pytest.mark.parametrize(("filled_ns", "is_told"), [(8_000, True), (1_000, False)], ids=["long calls", "short calls"])
+def test_a_host_stall_that_is_a_call_of_another_thread_names_the_call(filled_ns: int, is_told: bool) -> None:
+    # given one rank, all of whose lost time is a host stall: in each iteration its training thread and its device stand
+    # still for 10 us, for 8 (or 1) of which another thread is inside of a call
+    with store_of(Job(ranks=1, late_rank=0)) as store:
+        store.execute(
+            "UPDATE attribute.delay SET mode = 'runtime_control_plane', cause = 'host_stall', delay_ns = 9000"
+            " WHERE rank = 0"
+        )
+        store.execute("DELETE FROM timeline.segment")
+        store.execute(
+            "INSERT INTO timeline.segment BY NAME SELECT run_id, iteration, 0 AS rank, 'idle' AS phase, "
+            "'unnamed' AS activity, 0 AS start_ns, 10000 AS duration_ns, 0 AS hidden_communication_ns "
+            "FROM operation.judged_iteration WHERE iteration = 3"
+        )
+        store.execute(
+            "INSERT INTO timeline.gap SELECT run_id, 0, iteration, 0, 10000, 'late_launch', 10000, NULL, "
+            "'hipLaunchKernel', ? FROM operation.judged_iteration WHERE iteration = 3",
+            [filled_ns],
+        )
+        page = build_report(store, run_id=1, versions={}, command=None).html
+
+    told = "Host stall: the training thread stands still, for 80 % of that time while another thread is inside of"
+    assert (f"{told} calls to hipLaunchKernel." in page.replace("\N{NO-BREAK SPACE}", " ")) is is_told

@@ -110,7 +110,7 @@ def test_models_margin_changes_and_what_is_left_out_are_told(store: Store) -> No
     assert "In the band: Power law, Structural, Universal Scalability Law and Amdahl's law." in page
     assert "left out" in page
     assert (
-        "Added to 8 ranks, 87 % of a rank's time is useful; added to 128, straggling takes the most of it, 93 %."
+        "Added to 8 ranks, 87 % of a rank's time is useful; added to 128, straggling takes most of the rest, 93 %."
         in page
     )
     assert "At 32 ranks one change would bring the most: fix slow compute of rank 2, +8.0 % throughput" in page
@@ -182,3 +182,20 @@ def test_the_curve_is_drawn_in_a_browser_and_names_stay_names(
     assert page.run("return window.PWNED") is None
     assert page.complaints() == []
     assert page.requests() == [(tmp_path / "report.html").as_uri()]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "said"),
+    [
+        (1.08, 1.05, 1.11, "one change would bring the most: fix slow compute of rank 2, +8.0 % throughput"),
+        (1.01, 0.999, 1.028, "it is not sure that one change would bring anything: fix slow compute of rank 2, +1.0 %"),
+        (1.0, 1.0, 1.0, "it is not sure that one change would bring anything: fix slow compute of rank 2, ±0.0 %"),
+    ],
+)
+def test_a_change_whose_gain_may_be_nothing_is_not_said_to_bring_the_most(
+    store: Store, ratio: float, low: float, high: float, said: str
+) -> None:
+    change = WhatIfRow(32, "fix", "Fix slow compute of rank 2", ratio, low, high, 5.2, 13.0, 0.2, "replay")
+    fill(store, "what_if", [asdict(change)])
+
+    assert f"At 32 ranks {said}" in words(report_of(store).html)

@@ -77,3 +77,14 @@ def test_the_unpaced_run_varies_as_the_run_does(paced: str, complaints: int) -> 
         "<tr><td>adaptive</td><td>no effect</td><td>130 %</td></tr></table></section>"
     )
     assert len(contradictions(page, "nothing_significant")) == complaints
+
+
+def test_what_the_verdict_calls_free_costs_the_job_nothing_elsewhere() -> None:
+    free = "Rank 1 is held up, 8.65 ms an iteration in the ledger, but the job ends no earlier when it is replayed"
+    free += " without that."
+    hint = "Rank {} is held up, 25.9 ms in 1 of 3 iterations. It costs the job 8.65 ms an iteration (3.5 %)."
+    page = '<section id="verdict"><p>{}</p></section><section id="modes"><p>{}</p></section>'
+
+    (found,) = contradictions(page.format(f"Nobody owns it. {free}", hint.format(1)), "nothing_significant")
+    assert found.startswith("modes: costs nothing: Rank 1")
+    assert contradictions(page.format(free, hint.format(2)), "nothing_significant") == []

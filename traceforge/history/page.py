@@ -122,6 +122,7 @@ def _first_screen(fleet: Fleet) -> list[Block]:
     lost = sum(row["lost_gpu_hours_per_day"] for row in fleet.losses)
     recent = [change for _, change in fleet.regressions if change.is_recent]
     judged = sum(one.is_judged for one in fleet.series)
+    long = len({(one.job, one.title) for one in fleet.series if one.is_judged})
     tiles = [
         Tile(
             count(len(fleet.named)) if fleet.suspects else "—",
@@ -133,7 +134,8 @@ def _first_screen(fleet: Fleet) -> list[Block]:
         Tile(
             count(len(recent)) if judged else "—",
             "New regressions",
-            f"in {plural(judged, 'series', 'series')} of metrics; {count(len(fleet.regressions))} of any age"
+            f"in {plural(judged, 'metric')} of {plural(long, 'series', 'series')}; "
+            f"{count(len(fleet.regressions))} of any age"
             if judged
             else f"not judged: no series has {FEWEST_RUNS} runs",
         ),

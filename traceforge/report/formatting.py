@@ -16,10 +16,6 @@ from traceforge.units import format_bytes, format_ns, format_share
 _MINUS = "\N{MINUS SIGN}"
 _JOINED = "\N{NO-BREAK SPACE}"
 _HARMFUL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# Not in brackets: `[480,230]` is a shape.
-_THOUSANDS = re.compile(r"(?<![\w.,\[])\d{1,3}(?:,\d{3})+(?![\w,])")
-_BEFORE_UNIT = re.compile(r"(\d) (%|(?:[nµm]?s|[kMGT]?B)\b)")
-_OPTION = re.compile(r"(?<![\w-])((?:topo )?--?[A-Za-z][\w-]*)")
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 MODE_NAMES = {
@@ -172,7 +168,8 @@ def money(amount: float, currency: str) -> str:
 def significant(value: float) -> str:
     """A number to three significant digits; its thousands are set apart."""
     rounded = float(f"{value:.3g}")
-    text = f"{rounded:,.0f}" if abs(rounded) >= 100 else _plain(rounded)
+    is_tiny = 0 < abs(rounded) < 0.1  # two decimals would leave one digit of it, or none
+    text = f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}" if is_tiny else _plain(rounded)
     return text.replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", _MINUS)
 
 
@@ -182,6 +179,11 @@ def percent(share: float | None) -> str:
         return "—"
     text = _joined(format_share(abs(share)))
     return ShownNumber(_MINUS + text if share < 0 and float(text[:-2]) else text, share, "share")
+
+
+def cautious_percent(share: float) -> str:
+    """Per cent that reads 100 only when nothing at all is missing."""
+    return percent(share) if share in (0.0, 1.0) else _joined(f"{min(99.9, 100 * share):.1f} %")
 
 
 def probability(p_value: float) -> str:
@@ -262,18 +264,6 @@ def minus_signs(text: str) -> str:
 def crossed(layout: str) -> str:
     """A parallel layout such as `pp 4 x dp 2` with a true multiplication sign."""
     return layout.replace(" x ", " \N{MULTIPLICATION SIGN} ")
-
-
-def unbroken(text: str) -> str:
-    """The text with its numbers and their units on one line, thousands set apart as everywhere on the page."""
-    spaced_out = _THOUSANDS.sub(lambda found: found[0].replace(",", "\N{NARROW NO-BREAK SPACE}"), text)
-    spaced_out = spaced_out.replace("-hours", "\N{NON-BREAKING HYPHEN}hours")
-    return _BEFORE_UNIT.sub(rf"\1{_JOINED}\2", spaced_out)
-
-
-def options_apart(text: str) -> list[str]:
-    """The text in pieces; each second one is an option of a command, such as `--pid` or `topo -m`, for one line."""
-    return _OPTION.split(text)
 
 
 def plain(lines: Sequence[str]) -> list[str]:

@@ -19,10 +19,10 @@ from traceforge.report.charts.parts import theme, unvalidated
 from traceforge.report.context import Context, Limits, Query, query_anchor
 from traceforge.report.cost import Price
 from traceforge.report.embedded_data import compressed_json, embedded_json, packed
-from traceforge.report.formatting import options_apart, unbroken
 from traceforge.report.fragment import own_names, scoped_style
 from traceforge.report.glossary import meaning
 from traceforge.report.layout import Layout, Placed, laid_out
+from traceforge.report.line_breaks import breakable, options_apart, unbroken
 from traceforge.report.markdown import markdown
 from traceforge.report.page_header import PageHeader, page_header
 from traceforge.report.palette import MODES
@@ -211,6 +211,7 @@ def _environment() -> "Environment":
     environment.filters["anchor"] = query_anchor
     environment.filters["meaning"] = meaning
     environment.filters["unbroken"] = unbroken
+    environment.filters["breakable"] = breakable
     environment.filters["options_apart"] = options_apart
     environment.filters["number"] = _exact
     environment.globals["modes"] = MODES

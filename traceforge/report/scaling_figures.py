@@ -131,8 +131,8 @@ def _per_1000_gpu_hours(context: Context) -> list[int]:
 
 def _assumptions(price: Price) -> str:
     return (
-        f"Costs: {price.per_gpu_hour:g} {price.currency} a GPU-hour, one GPU a rank; a failure every 45,600 GPU-hours, "
-        "60 s a checkpoint, 600 s a restart (`traceforge forecast` takes others)."
+        f"Costs: {price.per_gpu_hour:g}\N{NO-BREAK SPACE}{price.currency} a GPU-hour, one GPU a rank; a failure every "
+        "45,600 GPU-hours, 60 s a checkpoint, 600 s a restart (`traceforge forecast` takes others)."
     )
 
 
@@ -190,7 +190,7 @@ def _margin(margin: Sequence[Row]) -> TableFigure:
         f"Added to {plural(min(by_ranks), 'rank')}, {percent(first['useful']['share'])} of a rank's time is useful"
     )
     if lost and lost[-1][0] > 0:
-        caption += f"; added to {count(max(by_ranks))}, {lost[-1][1]} takes the most of it, {percent(lost[-1][0])}"
+        caption += f"; added to {count(max(by_ranks))}, {lost[-1][1]} takes most of the rest, {percent(lost[-1][0])}"
     return TableFigure(
         "scaling-margin", f"{caption}.", Table.of(list(by_ranks.values()), columns), ["sections/scaling_margin"]
     )
@@ -228,17 +228,27 @@ def change_blocks(context: Context) -> list[Block]:
         number("worth in ranks", lambda row: "—" if row["gpus"] is None else significant(row["gpus"])),
         *(worth if price else ()),
     )
-    best = max(rows, key=lambda row: row["throughput_ratio"])
-    caption = f"At {plural(best['ranks'], 'rank')} one change would bring the most: {lowered(clean(best['change']))}, "
-    caption += f"{change(best['throughput_ratio'])} throughput"
-    if best["low"] is not None:
-        caption += f" ({change(best['low'])} to {change(best['high'])})"
     worth_is = "Worth: the ranks that would have to be added for the same throughput"
     notes = [f"{worth_is}, and what their GPUs cost an hour." if price else f"{worth_is}."]
     for basis in dict.fromkeys(row["basis"] for row in rows):
         kinds = [spaced(row["kind"]).replace("sgd", "SGD") for row in rows if row["basis"] == basis]
         notes.append(f"{capital(listed(list(dict.fromkeys(kinds))))}: {clean(basis, 300)}.")
-    return [TableFigure("scaling-changes", f"{caption}.", Table.of(rows, columns), ["sections/scaling_what_if"], notes)]
+    return [TableFigure("scaling-changes", _best(rows), Table.of(rows, columns), ["sections/scaling_what_if"], notes)]
+
+
+def _best(rows: Sequence[Row]) -> str:
+    """The change that brings most, or that none is sure to bring anything."""
+    best = max(rows, key=lambda row: row["throughput_ratio"])
+    at, what = f"At {plural(best['ranks'], 'rank')}", lowered(clean(best["change"]))
+    gain = f"{change(best['throughput_ratio'])} throughput"
+    if best["low"] is not None:
+        gain += f" ({change(best['low'])} to {change(best['high'])})"
+    least = change(best["throughput_ratio"] if best["low"] is None else best["low"])
+    if least.startswith("+"):
+        return f"{at} one change would bring the most: {what}, {gain}."
+    if len(rows) == 1:
+        return f"{at} it is not sure that one change would bring anything: {what}, {gain}."
+    return f"{at} none of these changes is sure to bring anything; the best is {what}, {gain}."
 
 
 def _price(amount: float | None, price: Price | None) -> str:

@@ -13,6 +13,9 @@ from traceforge.thresholds import report as thresholds
 
 STATES = ("used", "warm-up", "partial")
 _HEIGHT = 150
+_BELOW = 11  # px from a bar to the middle of the word below it
+# A word at an end of the chart begins or ends there: centred, it would lie on the axis or be cut.
+_INWARDS = "scale('x', datum.at) < 24 ? 'left' : scale('x', datum.at) > width - 24 ? 'right' : 'center'"
 
 
 def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
@@ -50,7 +53,7 @@ def strip_spec(low_ms: float, high_ms: float, tables: Collection[str]) -> Spec:
     )
     median = rows_of("median").mark_rule(stroke=variable("muted"), strokeDash=[3, 3]).encode(y=alt.Y("duration_ms:Q"))
     change = rows_of("change").mark_rule(stroke=variable("caution"), strokeDash=[2, 2]).encode(x=alt.X("at:Q"))
-    layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", 11)}
+    layers = {"change": change, "above": _marked("above", -9), "below": _marked("below", _BELOW)}
     shown = [layer for name, layer in layers.items() if name in tables]
     return layered([spans, median, lines, *shown], height=_HEIGHT)
 
@@ -62,7 +65,13 @@ def strip_domain(low_ms: float, high_ms: float) -> list[float]:
     return [start if start >= thresholds.LEAST_LEFT_OUT_SHARE * high_ms else 0.0, high_ms + 2 * margin]
 
 
+def is_crossed(duration_ms: float, median_ms: float, domain: list[float]) -> bool:
+    """Whether the line of the median would run through a word below the bar of an iteration."""
+    below_px = _HEIGHT * (duration_ms - median_ms) / (domain[1] - domain[0])
+    return 0.2 * _BELOW < below_px < 1.6 * _BELOW
+
+
 def _marked(table: str, offset: int) -> alt.Chart:
-    words = rows_of(table).mark_text(dy=offset, fontSize=SMALL, fill=variable("text"))
+    words = rows_of(table).mark_text(dy=offset, fontSize=SMALL, fill=variable("text"), align=alt.expr(_INWARDS))
     placed: alt.Chart = words.encode(x=alt.X("at:Q"), y=alt.Y("duration_ms:Q"), text=alt.Text("label:N"))
     return placed

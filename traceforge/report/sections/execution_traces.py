@@ -98,11 +98,17 @@ def _splits(rows: list[Row]) -> str:
 def _summary(traces: list[Row]) -> str:
     timed = [trace for trace in traces if trace["label"] == "timed"]
     bare = sum(trace["label"] == "structure_only" for trace in traces)
-    text = f"{len(timed)} of {plural(len(traces), 'execution trace')} {'has' if len(timed) == 1 else 'have'} times."
-    if len(traces) > 1 and len(timed) in (0, len(traces)):
-        text = f"{'All' if timed else 'None of the'} {count(len(traces))} execution traces have times."
-    if len(traces) > 1 and bare == len(traces):
-        text = f"All {count(bare)} execution traces show structure only: without times nothing is computed from them."
+    noun = "execution trace"
+    every = {1: f"The {noun}", 2: f"Both {noun}s"}.get(len(traces), f"All {count(len(traces))} {noun}s")
+    has, shows, it = ("has", "shows", "it") if len(traces) == 1 else ("have", "show", "them")
+    text = f"{len(timed)} of {plural(len(traces), noun)} {'has' if len(timed) == 1 else 'have'} times."
+    if len(timed) == len(traces):
+        text = f"{every} {has} times."
+    elif len(traces) > 1 and not timed:
+        none = "Neither execution trace has" if len(traces) == 2 else f"None of the {count(len(traces))} {noun}s have"
+        text = f"{none} times."
+    if bare == len(traces):
+        text = f"{every} {shows} structure only: without times nothing is computed from {it}."
     elif bare:
         text += f" {count(bare)} without times show structure only; nothing is computed from them."
     return text
@@ -151,8 +157,8 @@ def _replay(rows: list[Row]) -> list[Block]:
     base = whole["as_recorded"]
     if base["measured_ns"] is None:
         return [Paragraph(f"By the durations its generator wrote, the job takes {duration(base['replayed_ns'])}.")]
-    text = f"Replayed by its dependencies, the job takes {duration(base['replayed_ns'])}; measured were"
-    text += f" {duration(base['measured_ns'])}."
+    text = f"From the first operation that the execution traces hold to the last, {duration(base['measured_ns'])} were"
+    text += f" measured; replayed by its dependencies, that work takes {duration(base['replayed_ns'])}."
     for scenario, words in _SCENARIOS.items():
         ranks = [row["difference"] or 0 for row in rows if row["scenario"] == scenario and row["rank"] is not None]
         if scenario in whole and ranks:

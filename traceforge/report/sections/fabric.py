@@ -20,7 +20,18 @@ from traceforge.report.blocks import (
 from traceforge.report.charts.ring import PATHS
 from traceforge.report.context import Context, Row
 from traceforge.report.fabric_figures import figure_of_nics, figure_of_ranks, figure_of_rings
-from traceforge.report.formatting import capital, clean, count, duration, listed, percent, plural, size, spaced
+from traceforge.report.formatting import (
+    capital,
+    cautious_percent,
+    clean,
+    count,
+    duration,
+    listed,
+    percent,
+    plural,
+    size,
+    spaced,
+)
 from traceforge.report.machine_readable import MOST_ENTRIES
 from traceforge.report.plugin import Plugin
 
@@ -70,7 +81,7 @@ def _tiles(facts: Row) -> Tiles:
         ),
         Tile(versions, "NCCL version"),
         Tile(
-            percent(facts["understood_share"]),
+            cautious_percent(facts["understood_share"]),
             "Records understood",
             "of what NCCL logged" if facts["understood_share"] == 1 else "the others are counted in raw.nccl_unparsed",
         ),

@@ -8,7 +8,17 @@ from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 
-from traceforge.report.blocks import DrillDown, Figure, LegendEntry, Missing, Panel, Section, Table, TableColumn, number
+from traceforge.report.blocks import (
+    DrillDown,
+    Figure,
+    LegendEntry,
+    Missing,
+    Panel,
+    Section,
+    Table,
+    TableColumn,
+    number,
+)
 from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.context import Context, Limits, Row
 from traceforge.report.embedded_data import Dataset
@@ -18,6 +28,8 @@ from traceforge.report.missing_data import missing
 from traceforge.report.plugin import Plugin
 from traceforge.report.representatives import worst_iteration
 from traceforge.thresholds import report as thresholds
+
+_QUERIES = ("sections/lateness", "sections/lateness_last", "sections/lateness_ranks")
 
 
 def _build(context: Context) -> Section | Missing:
@@ -33,12 +45,17 @@ def _build(context: Context) -> Section | Missing:
         by_row.setdefault(cell["rank_cell"], []).append(cell["lateness_ns"] / 1e6)
     least_ms = thresholds.LATENESS_COLOUR_SHARE * (context.job.mean_ns or 0) / 1e6 + 1e-3
     limits = colour_limits(by_row, context.trust.resolution_ns / 1e6, least_ms)
+    caption, table = _caption(last, cells, sizes, context), _table(context)
+    if not last and _is_uncoloured(cells, limits):
+        # Cells that are all alike are no picture.
+        notes = [f"All differences are within {duration(limits[4] * 1e6)} and not drawn{_because(limits, context)}."]
+        return Section([Figure("lateness", caption, [], table, _QUERIES, notes=notes)])
     figure = Figure(
         name="lateness",
-        caption=_caption(last, cells, sizes, context),
+        caption=caption,
         panels=[_panel(cells, last, limits, context)],
-        table=_table(context),
-        queries=["sections/lateness", "sections/lateness_last", "sections/lateness_ranks"],
+        table=table,
+        queries=_QUERIES,
         legend=_legend(limits, cells),
         notes=_notes(sizes, limits, context),
         drill_down=_drill_down(cells, context),
@@ -162,8 +179,12 @@ def _is_habit(times: int, iterations: int, ranks: int) -> bool:
     return is_often and times > expected + thresholds.HABITUALLY_LAST_SIGMAS * scatter
 
 
+def _is_uncoloured(cells: list[Row], limits: Sequence[float]) -> bool:
+    return all(abs(cell["lateness_ns"]) < limits[4] * 1e6 for cell in cells)
+
+
 def _legend(limits: Sequence[float], cells: list[Row]) -> list[LegendEntry]:
-    if all(abs(cell["lateness_ns"]) < limits[4] * 1e6 for cell in cells):
+    if _is_uncoloured(cells, limits):
         return [LegendEntry("diverging-4", f"within {duration(limits[4] * 1e6)}")]
     outermost = duration(limits[-1] * 1e6)
     labels = [f"{outermost} early", *[""] * (len(limits) - 1), f"{outermost} late"]

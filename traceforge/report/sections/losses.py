@@ -16,6 +16,7 @@ from traceforge.report.palette import MODES
 from traceforge.report.plugin import Plugin
 from traceforge.report.timeline.owners import owners_of
 from traceforge.thresholds import report as thresholds
+from traceforge.thresholds.attribute import LONG_CALL_SHARE
 
 _MOST_BARS = 120
 _MOST_SHADES = 4
@@ -29,6 +30,7 @@ def _build(context: Context) -> Section | None:
         return None
     found = owners_of(rows, set(numbers))
     lost = _by_iteration(found["cells"])
+    notes = _calls_of_stalls(rows, context)
     per_bar = -(-len(numbers) // _MOST_BARS)
     groups = [numbers[first : first + per_bar] for first in range(0, len(numbers), per_bar)]
     heights = [_mean(group, lost) for group in groups]
@@ -44,8 +46,8 @@ def _build(context: Context) -> Section | None:
         top=duration(1_000 * top_us),
         ends=(str(numbers[0]), str(numbers[-1])),
         table=Table.of(rows, _COLUMNS, min(_MOST_ROWS, context.limits.table_rows)),
-        notes=[f"Each bar is the mean of {per_bar} iterations."] if per_bar > 1 else [],
-        queries=["sections/timeline_delays"],
+        notes=[*([f"Each bar is the mean of {per_bar} iterations."] if per_bar > 1 else []), *notes],
+        queries=["sections/timeline_delays", *(["sections/losses_calls"] if notes else [])],
     )
     return Section([strip])
 
@@ -118,6 +120,21 @@ def _caption(names: Sequence[Sequence[object]], cells: Sequence[Sequence[object]
         share = f"the largest, {spaced(str(names[first][0]).partition(': ')[2])}, has {of_all} of it"
     by = "cause" if is_one else "who owns it"
     return f"Time lost in each iteration, by {by}; {share}{_won_back(sum(sums.values()), context)}"
+
+
+def _calls_of_stalls(rows: Sequence[Row], context: Context) -> list[str]:
+    """What a host stall waits for where that is a long call of another thread, which the verdict on one rank names."""
+    lost: dict[str, int] = defaultdict(int)
+    for row in rows:
+        lost[row["cause"]] += row["delay_ns"]
+    if len(context.job.ranks) > 1 or max(lost, key=lambda cause: lost[cause]) != "host_stall":
+        return []
+    return [
+        f"Host stall: the training thread stands still, for {percent(row['share'])} of that time while another thread "
+        f"is inside of calls to {clean(row['call'], 80)}."
+        for row in context.rows("sections/losses_calls")
+        if row["share"] >= LONG_CALL_SHARE
+    ]
 
 
 def _won_back(lost_us: float, context: Context) -> str:

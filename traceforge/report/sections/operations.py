@@ -55,14 +55,14 @@ def _operations_caption(rows: list[Row], context: Context) -> str:
     work = summed([row for row in rows if row["kind"] != _COMMUNICATION], _named)
     first = largest[0]
     if not work or work[0]["name"] == first["name"]:
-        return f"Most time goes to {told(first)} of {whole}."
-    return f"Most time goes to {told(first)} of {whole}, waiting included; of the work, to {told(work[0])}."
+        return f"Most time goes to {told(first, whole)}."
+    return f"Most time goes to {told(first, whole)}, waiting included; of the work, to {told(work[0])}."
 
 
-def told(row: Row) -> str:
-    """Name and time of what was summed, and of how many rows of the table it is the sum."""
-    whole = f" over {count(row['rows'])} rows" if row["rows"] > 1 else ""
-    return f"{clean(row['name'], _NAME_COLUMNS)}, {duration(row['duration_ns'])}{whole}"
+def told(row: Row, whole: str = "") -> str:
+    """Name and time of what was summed; `whole` is what the time is of. Several rows of the table are counted."""
+    of, rows = f" of {whole}" if whole else "", f" ({count(row['rows'])} rows)" if row["rows"] > 1 else ""
+    return f"{clean(row['name'], _NAME_COLUMNS)}, {duration(row['duration_ns'])}{of}{rows}"
 
 
 def _named(row: Row) -> str:

@@ -4,11 +4,11 @@ Reads timeline.iteration. Beyond some hundred iterations neighbours are binned: 
 spans fastest and slowest. Where the time axis does not start at zero, a note says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from traceforge.report.blocks import Figure, Missing, Panel, Section, Table, TableColumn, number
-from traceforge.report.charts.strip import strip_domain, strip_spec
+from traceforge.report.charts.strip import is_crossed, strip_domain, strip_spec
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import place_link
 from traceforge.report.embedded_data import Dataset
@@ -70,18 +70,34 @@ def _label(group: Sequence[Iteration]) -> str:
 
 
 def _marks(job: JobOverview) -> dict[str, Dataset]:
-    """Words at the median and the worst iteration, on opposite sides, and a line where the run changed."""
+    """Words at the median and the worst iteration, and a line where the run changed.
+
+    The median's word stands below its bar, or above where the dashed line would run through it. Of two iterations
+    neither is the median.
+    """
     middle, worst = median_iteration(job.used), worst_iteration(job.used)
-    marks: dict[str, Dataset] = {"above": _word("worst", worst)}
-    if middle != worst:
-        marks["below"] = _word("median", middle)
+    marks: dict[str, Dataset] = {"above": _words({"worst": worst})}
+    if middle != worst and len(job.used) >= thresholds.LEAST_ITERATIONS:
+        line_ms = (job.quantile_ns(0.5) or 0) / 1e6
+        if is_crossed(middle.duration_ns / 1e6, line_ms, _domain(job)):
+            marks["above"] = _words({"worst": worst, "median": middle})
+        else:
+            marks["below"] = _words({"median": middle})
     if found := lasting_change(job.used):
         marks["change"] = {"at": [found.first.number - 0.5]}
     return marks
 
 
-def _word(word: str, iteration: Iteration) -> Dataset:
-    return {"at": [iteration.number], "duration_ms": [round(iteration.duration_ns / 1e6, 5)], "label": [word]}
+def _domain(job: JobOverview) -> list[float]:
+    return strip_domain(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6)
+
+
+def _words(marked: Mapping[str, Iteration]) -> Dataset:
+    return {
+        "at": [iteration.number for iteration in marked.values()],
+        "duration_ms": [round(iteration.duration_ns / 1e6, 5) for iteration in marked.values()],
+        "label": list(marked),
+    }
 
 
 def _episode(context: Context) -> str:
@@ -116,7 +132,7 @@ def _caption(job: JobOverview, found: LastingChange | None, episode: str) -> str
 
 
 def _notes(job: JobOverview, per_column: int) -> list[str]:
-    starts_at_zero = strip_domain(min(job.durations_ns) / 1e6, max(job.durations_ns) / 1e6)[0] == 0
+    starts_at_zero = _domain(job)[0] == 0
     cut = "" if starts_at_zero else "The time axis does not start at zero. "
     notes = [f"{cut}The horizontal dashed line is the median."]
     if lasting_change(job.used):

@@ -11,6 +11,7 @@ from traceforge.report.blocks import Block, Missing, Note, Section, Table, Table
 from traceforge.report.context import Context
 from traceforge.report.formatting import (
     capital,
+    cautious_percent,
     count,
     crossed,
     duration,
@@ -95,7 +96,7 @@ def _matching_tile(context: Context) -> Tile:
     if trust.complete < trust.collectives and state == "good":
         state = "caution"
     return Tile(
-        _cautious_percent(trust.matched_share),
+        cautious_percent(trust.matched_share),
         "Communication matched",
         f"of collective calls, sends and receives; {whole}",
         state,
@@ -113,7 +114,7 @@ def _events_tile(context: Context) -> Tile:
     if failed := _failed_files(context):
         text += f"; {plural(failed, 'file')} could not be read"
         state = "caution" if state == "good" else state
-    return Tile(_cautious_percent(kept), "Events kept", text, state)
+    return Tile(cautious_percent(kept), "Events kept", text, state)
 
 
 def _failed_files(context: Context) -> int:
@@ -126,11 +127,6 @@ def _unexplained_tile(context: Context) -> Tile:
         return Tile("—", "Unexplained", "No delay was measured.", "plain")
     state = "good" if unexplained <= thresholds.MOST_UNEXPLAINED_SHARE else "caution"
     return Tile(percent(unexplained), "Unexplained", "share of the delay without a cause", state)
-
-
-def _cautious_percent(share: float) -> str:
-    """Per cent that reads 100 only when nothing at all is missing."""
-    return "100 %" if share == 1 else f"{min(99.9, 100 * share):.1f} %"
 
 
 def _state(share: float, good: float, caution: float) -> str:

@@ -12,8 +12,9 @@ import polars as pl
 
 from traceforge.align.clock_course import read_course
 from traceforge.report.context import Context
-from traceforge.report.formatting import clean, duration, unbroken
+from traceforge.report.formatting import clean, duration
 from traceforge.report.job import Iteration
+from traceforge.report.line_breaks import unbroken
 from traceforge.report.palette import PHASES
 from traceforge.report.representatives import drawn_iterations
 from traceforge.report.timeline.arrivals import LinkedCollectives, communication_rows, linked_collectives
