@@ -5,7 +5,7 @@ Skipped unless TRACEFORGE_CORPUS names a folder with `golden/golden.json` and th
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,15 +71,15 @@ def _analysed(folder: str, *stages: str, pattern: str = "*.json.gz") -> Store:
 
 
 class Recorded(NamedTuple):
-    """A real job whose stages are built up to the graph; not to be changed."""
+    """A real job whose stages are built, once for all modules that ask; not to be changed."""
 
     name: str
     store: Store
 
 
 @pytest.fixture(scope="module")
-def recorded(request: pytest.FixtureRequest) -> Iterator[Recorded]:
-    with _analysed(f"traces/kineto/{request.param}", "timeline", "graph") as store:
+def recorded(request: pytest.FixtureRequest, corpus_database: Callable[[str], Path]) -> Iterator[Recorded]:
+    with Store(corpus_database(f"kineto/{request.param}"), read_only=True, threads=1) as store:
         yield Recorded(request.param, store)
 
 
@@ -182,24 +182,22 @@ def test_clocks_that_are_set_wrong_and_drift_move_no_conclusion(folder: str) -> 
     assert rows_of(store, LAST) == conclusions
 
 
-@pytest.mark.parametrize("name", GLOO_JOBS)
-def test_gloo_calls_of_real_jobs_are_found_and_a_shared_clock_is_recognised(name: str) -> None:
+@pytest.mark.parametrize("recorded", GLOO_JOBS, indirect=True)
+def test_gloo_calls_of_real_jobs_are_found_and_a_shared_clock_is_recognised(recorded: Recorded) -> None:
+    name, store = recorded
     per_rank = _golden()["self_recorded_gloo"]["per_rank"]
     job = name.removeprefix("self_gloo4_")
-
-    store = _analysed(f"traces/kineto/{name}", "align")
 
     calls = _column(store, "SELECT COUNT(*) FROM align.call GROUP BY rank ORDER BY rank")
     assert calls == [sum(per_rank[f"{job} rank{rank}"]["gloo_annotations"].values()) for rank in range(4)]
     assert _column(store, "SELECT status FROM align.clock ORDER BY rank") == ["reference", *["shared_clock"] * 3]
 
 
-def test_the_rank_whose_input_stalled_arrives_last_in_just_those_iterations() -> None:
+@pytest.mark.parametrize("recorded", ["self_gloo4_ddp"], indirect=True)
+def test_the_rank_whose_input_stalled_arrives_last_in_just_those_iterations(recorded: Recorded) -> None:
     # Rank 2 slept 30 ms in steps 6 and 7, and nothing else was injected.
-    store = _analysed("traces/kineto/self_gloo4_ddp", "timeline")
-
     late = rows_of(
-        store,
+        recorded.store,
         "SELECT iteration, rank FROM timeline.arrival JOIN timeline.collective USING (collective_id, iteration)"
         " WHERE late_ns > 30000000 AND sequence = (SELECT MIN(sequence) FROM timeline.collective AS c"
         " WHERE c.iteration = timeline.arrival.iteration) ORDER BY ALL",
@@ -218,7 +216,8 @@ def test_megatron_keeps_the_invariants(megatron: Store) -> None:
 
 
 def assert_invariants(store: Store) -> None:
-    model = load_model(store, 0)
+    (run_id,) = store.run_ids()
+    model = load_model(store, run_id)
 
     assert rows_of(store, UNBALANCED) == []
     if model is not None:
