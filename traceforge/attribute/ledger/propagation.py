@@ -293,7 +293,9 @@ class _DenseFlow:
         self._tell_apart()
         times = np.concatenate([self._time[members], *(self._end[at, ranks] for at, ranks in behind.items())])
         references = [self._reference_time[members], *(self._reference_end[at, ranks] for at, ranks in behind.items())]
-        blame = np.concatenate([self._blame(members), *(self._ended[at].blame(ranks) for at, ranks in behind.items())])
+        blame = self._blame(members)
+        if behind:  # else it would be copied for nothing, which takes as long as all the rest
+            blame = np.concatenate([blame, *(self._ended[at].blame(ranks) for at, ranks in behind.items())])
         reference = np.concatenate(references)
         latest = float(reference.max())
         return float(times.max()), latest, self._shared(blame[None], (times - latest)[None])[0]
