@@ -82,5 +82,8 @@ def test_a_host_stall_that_is_a_call_of_another_thread_names_the_call(filled_ns:
         )
         page = build_report(store, run_id=1, versions={}, command=None).html
 
-    told = "Host stall: the training thread stands still, for 80 % of that time while another thread is inside of"
-    assert (f"{told} calls to hipLaunchKernel." in page.replace("\N{NO-BREAK SPACE}", " ")) is is_told
+    told = re.findall(r"Host stall: the training thread[^<]*", page.replace("\N{NO-BREAK SPACE}", " "))
+    said = (
+        "Host stall: the training thread stands still, for 80 % of that time while another thread is inside of calls to"
+    )
+    assert told == ([f"{said} hipLaunchKernel."] if is_told else [])
