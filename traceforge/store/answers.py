@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from traceforge.errors import QueryError
-from traceforge.store.arrow import ArrowStream, plain_answer, readable
+from traceforge.store.arrow import ArrowStream, readable
 from traceforge.store.preview import Preview, preview
 
 if TYPE_CHECKING:
@@ -31,13 +31,10 @@ class Answers:
         import polars as pl
 
         with _refusals_of_queries():
-            answer = plain_answer(self._connection, sql, parameters)
-            if answer is None:
-                relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
-                if relation is None:
-                    return pl.DataFrame()
-                answer = ArrowStream(readable(relation))
-            return pl.Series(values=answer).struct.unnest()
+            relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
+            if relation is None:
+                return pl.DataFrame()
+            return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
 
     def preview(self, sql: str, count: int) -> Preview:
         """The first rows of a query, without loading polars.
