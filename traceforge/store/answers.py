@@ -34,7 +34,10 @@ class Answers:
             relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
             if relation is None:
                 return pl.DataFrame()
-            return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
+            try:
+                return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
+            except pl.exceptions.ComputeError as error:  # what DuckDB says of rows behind the first ones
+                raise QueryError(f"the database refused the query: {error}") from error
 
     def preview(self, sql: str, count: int) -> Preview:
         """The first rows of a query, without loading polars.
