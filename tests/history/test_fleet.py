@@ -143,9 +143,22 @@ def test_what_was_not_judged_is_not_counted_as_none(tmp_path: Path) -> None:
 
     html, _ = fleet_page(fleet, "fleet")
 
-    assert answer(fleet)[0] == "No series has runs enough to tell a lasting change, and no trace names a host."
+    assert answer(fleet)[0] == "No series is long enough to tell a lasting change, and no trace names a host."
     assert re.search(r"not judged: no series has 13\s+runs", html.replace("\u00a0", " "))
     assert "no run names its hosts" in html
+
+
+def test_one_run_draws_no_trend(tmp_path: Path) -> None:
+    # given two runs of a job, and one of each of two others
+    jobs = ["often", "often", "once", "seldom"]
+    fleet = fleet_of(tmp_path / "h.duckdb", [made(at, STILL[at], job=job) for at, job in enumerate(jobs)])
+
+    html, _ = fleet_page(fleet, "fleet")
+
+    told = re.sub("[\u00a0\u202f]", " ", html)
+    assert re.findall(r"Iteration time of (\w+),", told).count("often") > 0
+    assert "Iteration time of once" not in told
+    assert "2 series of one run each: no trend to draw." in told
 
 
 def test_names_of_runs_and_hosts_execute_nothing(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ def answer(fleet: Fleet) -> tuple[str, str]:
     )
     accused = sum(bool(one.guilty_jobs) for one in fleet.suspects)
     if fleet.suspects:
-        rests += f" {count(accused)} of {count(len(fleet.suspects))} hosts and NICs were accused in any run."
+        were = "was" if accused == 1 else "were"
+        rests += f" {count(accused)} of {count(len(fleet.suspects))} hosts and NICs {were} accused in a run."
     else:
         rests += " No trace names a host, so that none can be judged."
     sentences = [suspect_text(one).partition(", corrected")[0] + ")." for one in named[:_NAMES]]
@@ -100,7 +101,7 @@ def answer(fleet: Fleet) -> tuple[str, str]:
         return " ".join(sentences), rests
     hosts = "no host stands out" if fleet.suspects else "no trace names a host"
     if not judged:
-        return f"No series has runs enough to tell a lasting change, and {hosts}.", rests
+        return f"No series is long enough to tell a lasting change, and {hosts}.", rests
     return f"{capital(hosts)}, and no metric got lastingly worse in the last runs.", rests
 
 

@@ -162,13 +162,16 @@ def _trends(fleet: Fleet) -> Section | Missing:
     ]
     if changed:
         blocks += [Subheading("Changes"), Table.of(changed, _CHANGE_COLUMNS, _MOST_ROWS, queries=["points"])]
+    watched = [series for series in fleet.series if series.metric == WATCHED[0] or series.changes]
     shown = sorted(
-        (series for series in fleet.series if series.metric == WATCHED[0] or series.changes),
+        (series for series in watched if len(series.points) > 1),  # one point is no trend
         key=lambda series: (not series.changes, series.metric != WATCHED[0], -len(series.points)),
     )
     blocks += [_figure(number, series) for number, series in enumerate(shown[:_MOST_FIGURES])]
     if len(shown) > _MOST_FIGURES:
         blocks.append(Note(f"{count(len(shown) - _MOST_FIGURES)} more series are not drawn; the query returns all."))
+    if alone := len(watched) - len(shown):
+        blocks.append(Note(f"{plural(alone, 'series', 'series')} of one run each: no trend to draw."))
     return Section(blocks, len(changed) or None)
 
 

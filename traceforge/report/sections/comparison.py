@@ -123,6 +123,8 @@ def _details(comparison: Comparison) -> TableFigure:
 
 
 def _of(changed: int, count: int) -> str:
+    if count == 1:
+        return "it changed significantly" if changed else "it did not change significantly"
     return f"{changed} of {count} changed significantly" if changed else f"none of {count} changed significantly"
 
 
