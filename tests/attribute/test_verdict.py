@@ -160,7 +160,8 @@ def test_much_delay_in_few_iterations_is_not_called_nothing() -> None:
     # then the share that is lost is said, and that no culprit of it is certain
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
     assert float(str(verdict["delay_share"])) > 0.05
-    assert re.match(r"No certain culprit: [\d.]+ % of an iteration is delay, spread over", str(verdict["headline"]))
+    headline = r"No certain culprit: [\d.]+ % of an iteration is delay \(slow compute [\d.]+ %\)\."
+    assert re.fullmatch(headline, str(verdict["headline"]))
 
 
 def test_a_run_faster_than_its_reference_lies_below_it() -> None:

@@ -75,6 +75,9 @@ def sentences(html: str) -> list[tuple[str, str, str]]:
     return reader.told
 
 
+_MOST_SPREAD = 50
+
+
 def contradictions(html: str, kind: str) -> list[str]:
     """Sentences that deny the verdict, contradict the header, rest on less than the clocks resolve, or lack a unit.
 
@@ -93,7 +96,7 @@ def contradictions(html: str, kind: str) -> list[str]:
     if kind == "nothing_significant":
         titles = [(section, text) for section, tag, text in told if tag == "figcaption"]
         found += [f"{section}: accuses: {text}" for section, text in titles if _ACCUSES.search(text)]
-    found += [*_against_the_header(told), *_without_steps(told), *_free_and_costly(told)]
+    found += [*_against_the_header(told), *_without_steps(told), *_free_and_costly(told), *_spread_and_owned(told)]
     return [*found, *_below_resolution(told, html), *_beyond_the_negative(told), *_other_variation(told)]
 
 
@@ -118,6 +121,14 @@ def _free_and_costly(told: list[tuple[str, str, str]]) -> list[str]:
         for section, _, text in told
         if "costs the job" in text and any(text.startswith(f"{who}, ") for who in free)
     ]
+
+
+def _spread_and_owned(told: list[tuple[str, str, str]]) -> list[str]:
+    """A largest owner of most of what the verdict calls spread over ranks."""
+    if not any("spread over ranks" in text for _, _, text in told):
+        return []
+    owned = [(section, text, re.search(r"the largest owner, .*?, has (\d+) %", text)) for section, _, text in told]
+    return [f"{section}: owned: {text}" for section, text, share in owned if share and int(share[1]) > _MOST_SPREAD]
 
 
 def _without_steps(told: list[tuple[str, str, str]]) -> list[str]:

@@ -32,11 +32,15 @@ def seen(state: State) -> str:
 
 def without_owner(state: State) -> str:
     """Why nobody is accused of what is spread: nobody costs so much, or the run could not show it; may be empty."""
-    excluded = seen(state).partition(": ")[2]
-    sight = state["rank_sight_ns"]
-    if sight is None or sight <= state["excess_ns"]:
+    excluded, sight = seen(state).partition(": ")[2], state["rank_sight_ns"]
+    if not is_owner_unknown(state):
         return f"Nobody owns it: {excluded}." if excluded else ""
     size = f"{format_ns(sight)} ({format_share(sight / state['duration_ns'])})"
     return (
         f"Who owns it cannot be told: in so few or so uneven iterations only a rank that costs more than {size} shows."
     )
+
+
+def is_owner_unknown(state: State) -> bool:
+    """Whether one rank could own all that is lost without being found."""
+    return state["rank_sight_ns"] is not None and state["rank_sight_ns"] > state["excess_ns"]

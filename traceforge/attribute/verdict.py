@@ -11,7 +11,7 @@ import polars as pl
 
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
-from traceforge.attribute.excluded import seen, without_owner
+from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -124,6 +124,7 @@ _HEADLINES = MappingProxyType(
         "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
         "cannot be known from this.",
         "nothing_significant": "Nothing significant{seen}.",
+        "ownerless": "No {sure} culprit: {delay_share} of an iteration is delay ({spread}).",
         "spread": "No {sure} culprit: {delay_share} of an iteration is delay, spread over ranks and causes ({spread}).",
     }
 )
@@ -224,7 +225,8 @@ def _headline(state: State) -> str:
         return _filled(_HEADLINES["problems"], {**state, "shown_problems": first})
     if state["state"] == "irregular" and not state["has_steps"]:
         return _HEADLINES["unmarked"]
-    return _filled(_HEADLINES["spread" if _is_spread(state) else state["state"]], state)
+    spread = "ownerless" if is_owner_unknown(state) else "spread"
+    return _filled(_HEADLINES[spread if _is_spread(state) else state["state"]], state)
 
 
 def _delay_share(state: State) -> float | None:
