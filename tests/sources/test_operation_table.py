@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import zstandard
 
 from tests.sources.operation_tables import PLACES, Timed, parquet, pipeline
 from tests.sources.reading import Reading
@@ -224,3 +225,18 @@ def test_names_with_wildcards_read_no_other_file(tmp_path: Path) -> None:
     path.write_bytes(parquet(pipeline(1)))
 
     assert read(path, 0).summary.stored_count == 7
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip.compress(parquet(pipeline(1)))[:-20],
+        zstandard.compress(parquet(pipeline(1))) + b"what is no frame",
+        zstandard.compress(parquet(pipeline(1)))[:-20],
+    ],
+)
+def test_a_packed_table_that_is_damaged_is_refused_with_the_reason(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "table.parquet.gz").write_bytes(data)
+
+    with pytest.raises(InputUnusableError, match="the compressed file is damaged"):
+        SOURCE.parts(tmp_path / "table.parquet.gz")
