@@ -164,7 +164,9 @@ def judged(judge: Judge, data: bytes, keep: Path) -> bool:
     """Whether a file breaks no promise; one that does is kept."""
     try:
         judge.judge(data)
-    except Exception as error:  # noqa: BLE001 - whatever a reader raises is what is looked for
+    except Exception as error:
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error  # what DuckDB makes of Ctrl-C
         folder = keep / judge.source.name
         folder.mkdir(parents=True, exist_ok=True)
         place = traceback.extract_tb(error.__traceback__)[-1]

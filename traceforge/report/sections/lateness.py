@@ -8,17 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 
-from traceforge.report.blocks import (
-    DrillDown,
-    Figure,
-    LegendEntry,
-    Missing,
-    Panel,
-    Section,
-    Table,
-    TableColumn,
-    number,
-)
+from traceforge.report.blocks import DrillDown, Figure, LegendEntry, Missing, Panel, Section, Table, TableColumn, number
 from traceforge.report.charts.heatmap import colour_limits, heatmap_spec
 from traceforge.report.context import Context, Limits, Row
 from traceforge.report.embedded_data import Dataset
