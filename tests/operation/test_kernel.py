@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.given import DEVICE, US, WORKER, Trace, built, rows_of, store_of, store_of_runs
-from traceforge.operation import calls
+from traceforge.operation import calls, rank_rows
 from traceforge.store.database import Store
 
 COVERAGE = "SELECT reason, is_counted, events, duration_ns FROM operation.coverage ORDER BY rank, reason"
@@ -165,11 +165,12 @@ def test_a_large_rank_is_looked_at_in_stretches_and_told_alike(at_once: int, mon
     trace.event("cuda_runtime", "cudaLaunchKernel", 2_500, 2_501, track_id=WORKER, correlation=5)
     trace.event("kernel", "gemm", 2_600, 2_610, track_id=DEVICE, stream=7, correlation=5)
     query = "SELECT * FROM operation.kernel ORDER BY ALL"
-    whole = rows_of(told(trace), query)
+    whole = rows_of(built(store_of_runs([trace]), "operation"), query)
 
     monkeypatch.setattr(calls, "_MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(rank_rows, "_AT_ONCE", at_once)
 
-    assert rows_of(told(trace), query) == whole
+    assert rows_of(built(store_of_runs([trace]), "operation"), query) == whole
     assert {row[6] for row in whole} == {"aten::linear", "aten::mm", "aten::add", None}
 
 
