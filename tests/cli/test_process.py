@@ -113,6 +113,33 @@ def test_a_signal_that_a_library_reports_as_an_error_of_its_own_is_still_that_si
     assert ending.value.code == 128 + signal.SIGTERM
 
 
+def test_a_signal_that_comes_while_a_line_is_written_is_said_all_the_same() -> None:
+    # given a command whose first line on standard error is just being written when the signal comes
+    words = """
+import io, os, signal, sys
+from traceforge.cli.process import prepared
+class Slow(io.RawIOBase):
+    has_begun = False
+    def writable(self):
+        return True
+    def write(self, data):
+        if not self.has_begun:
+            self.has_begun = True
+            signal.raise_signal(signal.SIGHUP)
+        return os.write(2, data)
+sys.stderr = io.TextIOWrapper(io.BufferedWriter(Slow()), line_buffering=True)
+with prepared():
+    print("database: a.duckdb", file=sys.stderr)
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", words], cwd=ROOT, check=False, timeout=PATIENCE_S, capture_output=True, text=True
+    )
+
+    assert done.returncode == 128 + signal.SIGHUP
+    assert "ended by SIGHUP; files that were read whole are kept" in done.stderr.splitlines()
+
+
 def test_what_a_killed_report_left_is_removed_by_the_next_one(tmp_path: Path, slow_job: Path, job: Path) -> None:
     report = started(tmp_path, "report", slow_job, "-o", tmp_path / "out.html", "--jobs", 1)
     until = time.monotonic() + PATIENCE_S

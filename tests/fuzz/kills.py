@@ -4,11 +4,11 @@
 folder, stages, report, pack, unpack; one or two readers), ends it by SIGKILL, SIGTERM, SIGINT or SIGHUP, at a random
 moment of the time that it takes, and judges what is left; it ends with 1 if a kill broke a promise.
 
-Judged of each: the exit code is the documented one, 128 + N for signal N, and no traceback is printed; five seconds
-later no process of it lives; after a signal other than SIGKILL no file of it is left but its database, unless a busy
-machine gave it no time to tidy up (`traceforge.cli.process` waits 10 s; said as "at once"); the database opens; the
-same command then ends well, its tables have the rows of a run that nobody disturbed, and nothing lies beside it or
-among temporary files.
+Judged of each: the exit code is the documented one, 128 + N for signal N, and no traceback is printed (but by a
+Python that has not started yet); five seconds later no process of it lives; after a signal other than SIGKILL no file
+of it is left but its database, unless a busy machine gave it no time to tidy up (`traceforge.cli.process` waits 10 s;
+said as "at once"); the database opens; the same command then ends well, its tables have the rows of a run that nobody
+disturbed, and nothing lies beside it or among temporary files.
 Not handled: a machine that loses power; on one without /proc processes are not looked for.
 """
 
@@ -170,6 +170,8 @@ class Judge:
         """The documented code and no traceback; before its first line and after its last one a signal's own effect."""
         said = self._said.read_text(encoding="utf-8", errors="replace")
         documented = {-number, 0} if number == signal.SIGKILL else {128 + number, -number, 0}
+        if "Fatal Python error: init_import_site" in said:
+            return  # Python itself was starting
         assert code in documented, f"exit code {code} after {signal.Signals(number).name}: {said[-2000:]}"
         if code == 128 + number:
             assert "Traceback" not in said, said[-2000:]

@@ -6,6 +6,7 @@ as after an error; readers in other processes are killed first, so that nothing 
 Not handled: SIGKILL, after which readers end by themselves (`store.workers`) and the next command sweeps what is left.
 """
 
+import contextlib
 import io
 import os
 import signal
@@ -101,5 +102,14 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
         signal.setitimer(signal.ITIMER_REAL, ENDED_AT_ONCE_AFTER_S)
     for reader in multiprocessing.active_children():
         reader.kill()
-    print(f"ended by {signal.Signals(number).name}; files that were read whole are kept", file=sys.stderr)
+    _say_at_once(f"ended by {signal.Signals(number).name}; files that were read whole are kept")
     raise SystemExit(128 + number)
+
+
+def _say_at_once(line: str) -> None:
+    """Print on standard error, also where a signal came while another line was being written to it."""
+    try:
+        print(line, file=sys.stderr)
+    except RuntimeError:  # Python's streams refuse a call from within a call
+        with contextlib.suppress(OSError):
+            os.write(2, f"\n{line}\n".encode())
