@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, PluginError, UsageError
-from traceforge.files import as_text, find_files, find_special, shown_name
+from traceforge.files import as_text, find_files, find_special, shown_names
 from traceforge.records import ReadLimits, ReadOptions, Source
 from traceforge.redaction import Redaction
 from traceforge.registry import discover
@@ -105,7 +105,7 @@ def ingest(
             options=ReadOptions(keep_all_args=keep_all_args, limits=limits or ReadLimits()),
             on_progress=on_progress,
             rank_pattern=rank_pattern(rank_regex) if rank_regex else None,
-            shown=lambda path: shown_name(path, paths),
+            shown=shown_names(paths),
             skipped=find_special(paths),
         )
         split_runs(store, result.run_id)

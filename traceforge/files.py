@@ -12,8 +12,9 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -91,12 +92,21 @@ def check_exists(path: Path) -> None:
 
 def shown_name(file: Path, given: Iterable[Path]) -> str:
     """A file's name in databases and reports: from the folder that the user gave, without what lies above it."""
-    whole = file.resolve()
-    for path in given:
-        folder = path.resolve() if path.is_dir() else path.resolve().parent
-        if whole.is_relative_to(folder):
-            return as_text(Path(folder.name) / whole.relative_to(folder))
-    return as_text(Path(file.name))
+    return shown_names(given)(file)
+
+
+def shown_names(given: Iterable[Path]) -> Callable[[Path], str]:
+    """The names of files (see `shown_name`); each is found once, for to follow the links of a path takes long."""
+    # Of many files of one folder, that folder once.
+    folders = list(dict.fromkeys(path.resolve() if path.is_dir() else path.resolve().parent for path in given))
+
+    @cache
+    def shown(file: Path) -> str:
+        whole = file.resolve()
+        folder = next((one for one in folders if whole.is_relative_to(one)), None)
+        return as_text(Path(file.name) if folder is None else Path(folder.name) / whole.relative_to(folder))
+
+    return shown
 
 
 def as_text(name: Path | str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from traceforge import api
 from traceforge.align.runs import split_runs
 from traceforge.align.stated_racks import StatedRacks
-from traceforge.files import find_files, find_special, shown_name
+from traceforge.files import find_files, find_special, shown_names
 from traceforge.records import ReadLimits, ReadOptions
 from traceforge.replay.assumptions import assume
 from traceforge.replay.reference_rule import ReferenceRule
@@ -57,7 +57,7 @@ def ingest_part(
     if rank_regex:
         rank_pattern(rank_regex)
     settings = Settings(api.reading_version(), api.run_name(run, paths), rank_regex, keep_all_args)
-    listed = Listed(files, find_special(paths), lambda path: shown_name(path, paths))
+    listed = Listed(files, find_special(paths), shown_names(paths))
     options = ReadOptions(keep_all_args=keep_all_args, limits=limits or ReadLimits())
     with readers(None, jobs, part.of(sorted(files))) as workers:
         return read_part(folder, listed, part, settings, api.sources(), options, workers, on_progress)

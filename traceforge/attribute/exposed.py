@@ -59,23 +59,35 @@ class ExposedTransfers:
     """The exposed communication of a run, by rank."""
 
     def __init__(self, store: Store, run_id: int) -> None:
-        self._rows = store.query(_EXPOSED, [run_id])
+        rows = store.query(_EXPOSED, [run_id])
+        named = rows.group_by("communicator").agg(pl.col("communicator_id").n_unique())
+        self._alike: dict[str | None, int] = dict(named.rows())
+        # All ranks at once: to ask the rows for each of a thousand ranks takes seconds.
+        together = rows.with_columns(rank=pl.lit(None, pl.Int64))
+        self._most: dict[int | None, Mapping[str, Any]] = {
+            row["rank"]: row for frame in (rows, together) for row in _longest(frame)
+        }
 
     def of(self, rank: int | None) -> Exposed | None:
         """What is exposed longest on a rank or, without one, on all of them; None where nothing is."""
-        rows = self._rows if rank is None else self._rows.filter(pl.col("rank") == rank)
-        if rows.is_empty():
+        if (most := self._most.get(rank)) is None:
             return None
-        sums = rows.group_by("communicator_id", "op", maintain_order=True).agg(
-            pl.col("exposed_ns", "paced_ns", "at_line_rate_ns").sum(),
-            pl.col("bus_bandwidth_bytes_per_s", "best_bus_bandwidth_bytes_per_s", "size_bytes", "call_ns").median(),
-            pl.col("line_rate", "basis", "communicator", "size", "ranks").first(),
-            pl.col("has_waiting").any(),
-        )
-        most = sums.sort("exposed_ns", descending=True, maintain_order=True).row(0, named=True)
-        alike = self._rows.filter(pl.col("communicator").eq_missing(most["communicator"]))["communicator_id"].n_unique()
-        what = _named(most["op"], most["communicator"], most["size"], most["ranks"] if alike > 1 else ())
-        return Exposed(_sentence(most, what, most["exposed_ns"] / int(rows["exposed_ns"].sum())), _next_step(most))
+        told = most["ranks"] if self._alike[most["communicator"]] > 1 else ()
+        what = _named(most["op"], most["communicator"], most["size"], told)
+        return Exposed(_sentence(most, what, most["exposed_ns"] / most["all_ns"]), _next_step(most))
+
+
+def _longest(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Of each rank the communicator and operation that are exposed longest, of equals the first; `all_ns` is of all."""
+    sums = rows.group_by("rank", "communicator_id", "op", maintain_order=True).agg(
+        pl.col("exposed_ns", "paced_ns", "at_line_rate_ns").sum(),
+        pl.col("bus_bandwidth_bytes_per_s", "best_bus_bandwidth_bytes_per_s", "size_bytes", "call_ns").median(),
+        pl.col("line_rate", "basis", "communicator", "size", "ranks").first(),
+        pl.col("has_waiting").any(),
+    )
+    sums = sums.with_columns(all_ns=pl.col("exposed_ns").sum().over("rank"))
+    longest = sums.sort("exposed_ns", descending=True, maintain_order=True)
+    return longest.unique("rank", keep="first", maintain_order=True).to_dicts()
 
 
 def _sentence(exposed: Mapping[str, Any], what: str, share: float) -> str:

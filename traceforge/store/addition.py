@@ -69,6 +69,7 @@ class Addition:
         self._facts = row_storage(store)
         self._former = cut_off_files(store, run_id)
         self._waiting: list[tuple[InputFile, SourceRows]] = []
+        self._waiting_bytes = 0
         self.added: list[Path] = []
         self.failed: list[tuple[Path, TraceforgeError]] = []
 
@@ -78,6 +79,7 @@ class Addition:
             self.failed.append((file.path, reading))
         elif not callable(reading) and not (isinstance(reading, Spooled) and reading.tables):
             self._waiting.append((file, reading))
+            self._waiting_bytes += reading.size_bytes
             if not self._in_one and self._is_full():
                 self.flush()
         else:
@@ -85,12 +87,11 @@ class Addition:
             self._add_alone(file, reading)
 
     def _is_full(self) -> bool:
-        size = sum(one.size_bytes for _, one in self._waiting)
-        return size >= _MOST_WAITING_BYTES or len(self._waiting) >= _MOST_WAITING
+        return self._waiting_bytes >= _MOST_WAITING_BYTES or len(self._waiting) >= _MOST_WAITING
 
     def flush(self) -> None:
         """Add all that wait."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         try:
             self._add_together(waiting)
         except Exception as error:

@@ -5,6 +5,7 @@ is a folder has partitions, which the readers wrote already and which only need 
 Both are called inside the transaction that adds the files, so that facts and `meta.source` never disagree.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -82,8 +83,9 @@ class PartitionsInFolder:
     def __init__(self, store: Store, folder: Folder) -> None:
         self._store = store
         self._folder = folder
-        self._moved: list[tuple[Path, Path]] = []
+        self._moved: list[tuple[str, str]] = []
         self._removed: list[str] = []
+        self._made: set[str] = set()
 
     def add(self, first: int, files: Sequence[SourceRows]) -> None:
         """Move their files to where they belong, and register them."""
@@ -94,7 +96,7 @@ class PartitionsInFolder:
             if isinstance(file, PartitionedFile):
                 for one in file.partitions:
                     partition = replace(one, source_id=source_id)
-                    self._move(file.folder / one.table, partition)
+                    self._move(f"{file.folder}{os.sep}{one.table}", partition)
                     added.append(partition)
         if added:
             self._store.append(REGISTRY, pl.DataFrame(added))
@@ -125,22 +127,28 @@ class PartitionsInFolder:
                     path.parent.rmdir()  # if nothing else is in it
         else:
             for before, after in reversed(self._moved):
-                after.replace(before)
+                os.replace(after, before)  # noqa: PTH105 - texts, as in `_move`
         self._moved, self._removed = [], []
 
-    def _move(self, folder: Path, partition: Partition) -> None:
-        """Move the folder itself where nothing has its name: disks rename sooner than they make and remove."""
-        places = [Path(file) for file in self._folder.parts(partition)]
-        target = places[0].parent
-        is_taken = target.exists() or target.is_symlink()
-        if is_taken or {path.name for path in folder.iterdir()} != {place.name for place in places}:
-            target.mkdir(parents=True, exist_ok=True)
-            moves = [(folder / place.name, place) for place in places]
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
+    def _move(self, folder: str, partition: Partition) -> None:
+        """Move the folder itself where nothing has its name: disks rename sooner than they make and remove.
+
+        Places are texts, since a `Path` of each of tens of thousands takes seconds.
+        """
+        places = {place.rpartition(os.sep)[2]: place for place in self._folder.parts(partition)}
+        target = next(iter(places.values())).rpartition(os.sep)[0]
+        if partition.table not in self._made:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            self._made.add(partition.table)
+        with os.scandir(folder) as entries:
+            is_whole = {entry.name for entry in entries} == places.keys()
+        if is_whole and not os.path.lexists(target):
             moves = [(folder, target)]
+        else:
+            Path(target).mkdir(exist_ok=True)
+            moves = [(f"{folder}{os.sep}{name}", place) for name, place in places.items()]
         for before, after in moves:
-            before.replace(after)
+            os.replace(before, after)  # noqa: PTH105 - texts, see above
             self._moved.append((before, after))
 
 

@@ -28,7 +28,8 @@ class PartTask:
         folder: for the rows, of its own; need not exist, but the one above it must.
         views: views and macros that the tables ask, in build order.
         tables: Parquet files of each table that they read.
-        facts: of each raw table that they read the files of this part, as partitions; perhaps none.
+        facts: of each raw table that they read the files of this part, as partitions; perhaps none. They are texts,
+            since a `Path` of each of tens of thousands takes seconds.
         readable: folders in which all these files lie.
     """
 
@@ -38,13 +39,14 @@ class PartTask:
     folder: Path
     views: tuple[Document, ...]
     tables: Mapping[str, Sequence[Path]]
-    facts: Mapping[str, list[Path]]
+    facts: Mapping[str, list[str]]
     readable: tuple[Path, ...]
 
     @property
     def files(self) -> list[Path]:
         """All files that are read."""
-        return [path for files in (*self.tables.values(), *self.facts.values()) for path in files]
+        facts = [Path(file) for files in self.facts.values() for file in files]
+        return [*(path for files in self.tables.values() for path in files), *facts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def _show_inputs(store: Store, task: PartTask) -> None:
     for name, partitions in task.facts.items():
         document = facts_form()[name]
         if partitions:
-            store.execute(f'SET VARIABLE "{name}" = ?', [[str(file) for file in partitions]])
+            store.execute(f'SET VARIABLE "{name}" = ?', [partitions])
         store.create(view_of(document) if partitions else document)
     parts = task.documents[0].parts
     for name, files in task.tables.items():

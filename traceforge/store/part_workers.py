@@ -110,12 +110,12 @@ class PartWorkers:
     def _is_partitioned(self, name: str) -> bool:
         return self._store.folder is not None and name.startswith("raw.")
 
-    def _partitions(self, name: str, values: Mapping[str, Any]) -> list[Path]:
+    def _partitions(self, name: str, values: Mapping[str, Any]) -> list[str]:
         """The files of a raw table in which a part lies."""
         found = self._facts.get(name, [])
         sources = [source_id for source_id, _ in found]
         first, last = values["first_source_id"], values["last_source_id"]
-        return [Path(file) for _, file in found[bisect_left(sources, first) : bisect_right(sources, last)]]
+        return [file for _, file in found[bisect_left(sources, first) : bisect_right(sources, last)]]
 
     def _written(self, name: str) -> list[Path]:
         """Files with all rows of a table."""
