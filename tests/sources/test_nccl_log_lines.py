@@ -21,6 +21,7 @@ PREFIXES = {
     "torchrun role": ("[default0]:", "torchrun_role", None),
     "Ray with colours": ("\x1b[36m(RayWorkerWrapper pid=17, ip=10.0.0.7)\x1b[0m ", "ray_actor", None),
     "Kubernetes": ("2026-03-03T12:11:38.123456789Z ", "none", None),
+    "files of Kubernetes": ("2026-03-03T12:11:38.123456789Z stdout F ", "none", None),
     "a progress bar": ("validation:  98%|####| ", "other", None),
     "nothing": ("", "none", None),
 }
@@ -42,6 +43,7 @@ STAMPS = {
     "[2026-03-03 12:11:38] ": 0,
     "[2026-03-03 12:11:38.250] ": 250_000_000,
     "2026-03-03T12:11:38.250000001Z ": 250_000_001,
+    "2026-03-03T12:11:38.250000001Z stderr F ": 250_000_001,
     "03/03/26 12:11:38 ": 0,
     "Mar  3 12:11:38 2026 ": 0,
     "1772539898.5 ": 500_000_000,

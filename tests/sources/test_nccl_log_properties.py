@@ -92,7 +92,14 @@ def test_many_calls_at_once_give_the_numbers_that_one_by_one_gives(read_log: Rea
 @given(
     # Runs of calls within one second, of one call or many: the seconds go on, stand still, or jump back and forth.
     runs=st.lists(st.tuples(st.integers(0, 59), st.integers(1, 150)), min_size=1, max_size=5),
-    form=st.sampled_from(("[2026-03-03 12:11:{:02}.{:06}] ", "12:11:{:02}.{:06} ", "[2026-03-03 12:11:{:02}] ")),
+    form=st.sampled_from(
+        (
+            "[2026-03-03 12:11:{:02}.{:06}] ",
+            "12:11:{:02}.{:06} ",
+            "[2026-03-03 12:11:{:02}] ",
+            "2026-03-03T12:11:{:02}.{:06}000Z stdout F ",
+        )
+    ),
 )
 def test_stamps_are_exact_however_seconds_follow_one_another(
     read_log: ReadLog, runs: list[tuple[int, int]], form: str

@@ -77,9 +77,11 @@ class ByteWords:
         return found
 
     def begin_with(self, places: Int64Array, literal: bytes) -> BoolArray:
-        """Where the bytes from each place on are a literal of at most eight bytes."""
-        wanted = np.uint64(int.from_bytes(literal, "little"))
-        is_there: BoolArray = (self.at(places) & _HEAD[len(literal)]) == wanted
+        """Where the bytes from each place on are a literal."""
+        is_there: BoolArray = np.ones(places.shape, dtype=np.bool_)
+        for first in range(0, len(literal), _WORD):
+            part = literal[first : first + _WORD]
+            is_there &= (self.at(places + first) & _HEAD[len(part)]) == np.uint64(int.from_bytes(part, "little"))
         return is_there
 
     def decimals(self, starts: Int64Array, ends: Int64Array) -> tuple[UInt64Array, BoolArray]:

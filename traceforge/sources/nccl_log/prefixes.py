@@ -18,6 +18,7 @@ from traceforge.sources.nccl_log.stamps import Stamp, read_stamp
 _MOST_SECONDS = 4_096
 _FEW = 64
 """Lines in a row that share their second, from which on each row of them is read by itself."""
+_LONGEST_TAIL_BYTES = 16
 _UNREADABLE = -(2**63)
 _UNKNOWN_STYLE = -2
 
@@ -82,7 +83,7 @@ class KnownPrefixes:
             return
         start, end = stamp.fraction or (len(prefix), len(prefix))
         tail = prefix[end:]
-        if prefix.isascii() and len(tail) <= 8:
+        if prefix.isascii() and len(tail) <= _LONGEST_TAIL_BYTES:
             sample = prefix[stamp.start :].decode("ascii")
             self._form = StampForm(len(sample), len(prefix) - start, end - start, tail, sample)
             self.stamp = stamp.form, stamp.resolution_ns

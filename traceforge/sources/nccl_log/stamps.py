@@ -1,7 +1,8 @@
 """Time stamps in front of records. In: the text before host:pid:tid. Out: ns, and where the stamp begins.
 
 Idea: NCCL_DEBUG_TIMESTAMP_FORMAT may be anything strftime knows, so the forms of dates, times, fractions and zones are
-tables that combine freely; no digit passes through a float. Stamps of launchers (kubectl, ts) look the same.
+tables that combine freely; no digit passes through a float. Stamps of launchers (kubectl, ts) look the same; those of
+Kubernetes' own files have the stream and whether the line is whole behind them ("stdout F").
 Not handled: a date behind its time, week numbers, names of months in other languages, rolling over midnight where there
 is no date. Slashed dates are month first (%D) unless that cannot be. Seen: NCCL 2.26 to 2.30.
 """
@@ -32,7 +33,7 @@ _ZONE = r"(?: ?(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d))?(?: (?P<Ylast>\d{4}))?"
 _EPOCH = r"(?P<s>\d{10})(?:[.,](?P<sf>\d{1,9}))?|(?P<ms>\d{13})|(?P<us>\d{16})|(?P<ns>\d{19})"
 _STAMP = re.compile(
     r"(?P<open>[\[(<{]?)(?:(?:(?P<date>" + "|".join(_DATES.values()) + r")[ T_:-]+)?"
-    rf"(?P<time>{_TIME}){_ZONE}|(?<![\d.])(?:{_EPOCH}))(?P<tail>[^\w.]{{0,6}})$"
+    rf"(?P<time>{_TIME}){_ZONE}|(?<![\d.])(?:{_EPOCH}))(?P<tail>(?: std(?:out|err) [FP])?[^\w.]{{0,6}})$"
 )
 _UNITS_NS = {"s": _SECOND_NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
