@@ -43,7 +43,7 @@ _MOST_PLACES = 60
 
 def kernels(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
     """Compute kernels of a rank: name (a number), iteration, ordinal, start_ns, end_ns on the aligned clock."""
-    return _numbered(store, run_id, rank, store.query(_EVENTS, [source_id, _KERNELS]))
+    return _numbered(store, run_id, rank, _events(store, source_id, _KERNELS))
 
 
 def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
@@ -52,7 +52,7 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     Nothing within them, be it an operation or a driver call, takes more than a fifth of them.
     """
     inside = [one.name for one in vocabulary().activities]
-    events = store.query(_EVENTS, [source_id, [*inside, "communication_call"]])
+    events = _events(store, source_id, [*inside, "communication_call"])
     has_operations = events["is_operation"].any()
     work = "is_operation" if has_operations else "is_annotation"
     # What a pacing hook asked for takes as long as it asked for, whatever runs beside it.
@@ -60,6 +60,11 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     longest = longest_inside_ns(Spans(*(events[name].to_numpy() for name in ("track_id", "start_ns", "end_ns"))))
     own = pl.Series(longest) <= thresholds.MOST_WITHIN_SHARE * (events["end_ns"] - events["start_ns"])
     return _numbered(store, run_id, rank, events.filter(own & events[work]))
+
+
+def _events(store: Store, source_id: int, classes: list[str]) -> pl.DataFrame:
+    with store.narrowed(source_id, source_id):
+        return store.query(_EVENTS, [source_id, classes])
 
 
 def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
