@@ -3,8 +3,9 @@
 import tracemalloc
 
 import numpy as np
+import polars as pl
 
-from traceforge.timeline.rank_events import NO_CLASS, by_class, classes
+from traceforge.timeline.rank_events import NO_CLASS, _parts, by_class, classes
 
 OPERATION, LAUNCH = (classes().index(name) for name in ("operation", "launch"))
 
@@ -20,6 +21,13 @@ def test_each_class_has_its_events_in_their_order() -> None:
         "operation": [10, 40, 50], "launch": [30],
     }  # fmt: skip
     assert {name: one.ends_ns.tolist() for name, one in found.training.items()} == {"operation": [11, 51]}
+
+
+def test_a_small_rank_whose_events_are_out_of_turn_is_one_part() -> None:
+    # given events of two threads, written by turns; in order of time they would be four stretches
+    events = pl.DataFrame({"raw_start_ns": [50, 10, 60, 20]})
+
+    assert [part.height for part in _parts(events)] == [4]
 
 
 def test_millions_of_events_take_little_more_memory_than_their_times() -> None:

@@ -108,7 +108,12 @@ def _of_rank(kinds: pl.DataFrame, events: pl.DataFrame, clock: ClockCourse) -> R
 
 
 def _parts(events: pl.DataFrame) -> list[pl.DataFrame]:
-    """Some events at a time: of all of them memory would hold copies. What was read out of turn is put in order."""
+    """Some events at a time: of all of them memory would hold copies. What was read out of turn is put in order.
+
+    Few are one part in any order: a part costs more than to sort its events.
+    """
+    if events.height <= _AT_ONCE:
+        return [events]
     in_order = in_turn(events["raw_start_ns"].to_numpy())
     return [
         events.slice(first, min(_AT_ONCE, until - first))
