@@ -151,6 +151,26 @@ def test_of_one_rank_the_pace_is_a_lower_bound() -> None:
     )
 
 
+def test_of_several_communicators_of_one_name_the_ranks_are_told() -> None:
+    # given two pairs of data parallel ranks, of which the second one's all-reduce takes twice as long
+    traces = []
+    for group, ranks, transfer_ns in (("0", [0, 1], 1 * MS), ("1", [2, 3], 2 * MS)):
+        for rank in ranks:
+            trace = Trace(rank, groups=[(group, "dp", ranks)]).on_device(H100)
+            for number in range(6):
+                start = number * 3 * MS
+                trace.step(number, start, start + 3 * MS).kernel(start, start + 500 * US)
+                trace.collective(
+                    start + 500 * US, start + 500 * US + transfer_ns, group=group, ranks=ranks, elements=30_000_000
+                )
+            traces.append(trace)
+
+    sentences = dict(rows_of(of_all(*traces), "SELECT rank, sentence FROM attribute.bound"))
+
+    assert "(dp, ranks 2, 3)" in str(sentences[None])
+    assert "(dp, ranks 2, 3)" in str(sentences[2])
+
+
 def test_calls_without_bytes_have_no_pace() -> None:
     traces = job(45_000_000, MS)
     for trace in traces:

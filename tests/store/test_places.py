@@ -195,19 +195,35 @@ def test_a_temporary_folder_is_private(tmp_path: Path, monkeypatch: pytest.Monke
         assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_a_killed_process_spilled_is_swept_when_somebody_writes_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_a_killed_process_spilled_is_swept_by_the_next_one(tmp_path: Path, *, read_only: bool) -> None:
     # given a process that is killed while DuckDB has something on disk
     database = tmp_path / "job.duckdb"
+    Store(database).close()
     killed = (
         "import os, signal, sys; from traceforge.store.database import Store; from pathlib import Path;"
-        "store = Store(sys.argv[1]); ((place,),) = store.rows(\"SELECT current_setting('temp_directory')\");"
+        f"store = Store(sys.argv[1], read_only={read_only});"
+        "((place,),) = store.rows(\"SELECT current_setting('temp_directory')\");"
         "Path(place, 'duckdb_temp_storage_DEFAULT-0.tmp').write_bytes(b'rows'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", killed, str(database)], check=False)
-    left = {path.name for path in tmp_path.iterdir()}
-    assert "job.duckdb.tmp" in left
+    left = list(tmp_path.glob("*/duckdb_temp_storage_DEFAULT-0.tmp"))
+    assert [file.parent.name.startswith(f"job.duckdb.{'spill-' if read_only else 'tmp'}") for file in left] == [True]
 
+    # when somebody opens the database as it was opened
+    Store(database, read_only=read_only).close()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["job.duckdb"]
+
+
+def test_what_somebody_spills_who_still_reads_is_left_alone(tmp_path: Path) -> None:
+    database = tmp_path / "job.duckdb"
     Store(database).close()
+
+    with Store(database, read_only=True) as reader:
+        place = Path(reader.value("SELECT current_setting('temp_directory')"))
+        Store(database, read_only=True).close()
+        assert place.is_dir()
 
     assert [path.name for path in tmp_path.iterdir()] == ["job.duckdb"]
 

@@ -4,7 +4,7 @@ Idea: every such folder holds a mark, which its maker keeps locked for as long a
 ever removed, whatever its name; a marked one whose maker is gone, killed perhaps, is swept by whoever comes next. The
 mark is there from the first moment, already locked, and goes last; signals wait until a folder is made or removed.
 A folder gets its own name when it is marked; what is killed before leaves an empty one whose name tells whose it was.
-Not handled: systems without file locks (there nothing is swept); what DuckDB spills while a database is only read.
+Not handled: systems without file locks (there nothing is swept).
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def _free_place(database: Path, kind: str) -> Path:
 
 
 class SpillFolder:
-    """Where DuckDB puts on disk what does not fit into memory, beside a database that is open for writing.
+    """Where DuckDB puts on disk what does not fit into memory, beside the database.
 
     Attributes:
         path: of the folder; None of a database in memory. It is marked, unless nothing can be written there: then
@@ -69,9 +69,14 @@ class SpillFolder:
     def __init__(self, database: Path | None, *, is_shared: bool) -> None:
         self._open = contextlib.ExitStack()
         self.path = None if database is None else database.with_name(f"{database.name}.tmp")
-        if database is not None and not is_shared:
+        if database is not None:
+            place = (
+                database.with_name(f"{database.name}.spill-{secrets.token_hex(8)}")
+                if is_shared
+                else _free_place(database, "tmp")
+            )
             with contextlib.suppress(OSError):
-                self.path = self._open.enter_context(own_folder(_free_place(database, "tmp")))
+                self.path = self._open.enter_context(own_folder(place))
 
     def close(self) -> None:
         """Remove it, once nobody writes there any more."""
@@ -161,7 +166,7 @@ def sweep(parent: Path, pattern: str) -> None:
 
 def sweep_beside(database: Path, *, is_shared: bool) -> None:
     """Remove what killed processes left beside a database; of spools only where no other may have it open."""
-    for kind in ("export-*",) if is_shared else ("export-*", "spool*", "tmp*"):
+    for kind in ("export-*", "spill-*", *(() if is_shared else ("spool*", "tmp*"))):
         sweep(database.parent, f"{glob.escape(database.name)}.{kind}")
 
 
