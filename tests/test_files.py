@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from traceforge.errors import InputUnusableError
-from traceforge.files import content_hash, find_files, find_special, open_bytes, read_head, shown_name, size_bytes
+from traceforge.files import content_hash, find_files, find_special, open_bytes, read_head, shown_names, size_bytes
 
 
 def _write(path: Path, content: bytes = b"x") -> Path:
@@ -161,8 +161,8 @@ def test_a_member_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_file_is_shown_from_the_folder_that_was_given_on(tmp_path: Path) -> None:
     file = _write(tmp_path / "job/node1/a.json")
 
-    assert shown_name(file, [tmp_path / "job"]) == "job/node1/a.json"
-    assert shown_name(file, [file]) == "node1/a.json"
+    assert shown_names([tmp_path / "job"])(file) == "job/node1/a.json"
+    assert shown_names([file])(file) == "node1/a.json"
 
 
 def test_the_head_of_a_long_file_is_256_kib_after_decompression(tmp_path: Path) -> None:

@@ -90,13 +90,11 @@ def check_exists(path: Path) -> None:
         raise InputUnusableError("no such file or folder", where=str(path), hint=hint)
 
 
-def shown_name(file: Path, given: Iterable[Path]) -> str:
-    """A file's name in databases and reports: from the folder that the user gave, without what lies above it."""
-    return shown_names(given)(file)
-
-
 def shown_names(given: Iterable[Path]) -> Callable[[Path], str]:
-    """The names of files (see `shown_name`); each is found once, for to follow the links of a path takes long."""
+    """Files' names in databases and reports: from the folder that the user gave, without what lies above it.
+
+    Each is found once, since to follow the links of a path takes long.
+    """
     # Of many files of one folder, that folder once.
     folders = list(dict.fromkeys(path.resolve() if path.is_dir() else path.resolve().parent for path in given))
 
