@@ -1,6 +1,7 @@
 """A history: what is added is there once, whoever adds it, and nothing foreign is read."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -29,6 +30,15 @@ from tests.history.made import made
 from traceforge.history.addition import add_summaries
 for number in range(5):
     add_summaries(Path(sys.argv[1]), [made(10 * int(sys.argv[2]) + number)])
+"""
+
+KILLED_MAKER = """
+import os, signal, sys
+from pathlib import Path
+from traceforge.history.tables import open_history
+from traceforge.store import history_file
+history_file.link_whole = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+open_history(Path(sys.argv[1]), read_only=False)
 """
 
 HOLDER = """
@@ -193,3 +203,14 @@ def test_ten_thousand_runs_are_asked_within_a_second(tmp_path: Path) -> None:
 
     assert fleet.runs == 500
     assert asked_s <= 1.0
+
+
+def test_what_a_killed_maker_left_beside_a_history_is_swept_by_the_next_one(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", KILLED_MAKER, str(tmp_path / "fleet.duckdb")]
+
+    killed = subprocess.run(words, cwd=ROOT, check=False)
+
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name.rpartition("-")[0] for path in tmp_path.iterdir()] == ["fleet.duckdb.export"]
+    open_history(tmp_path / "fleet.duckdb", read_only=False).close()
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet.duckdb"]

@@ -18,6 +18,7 @@ import pytest
 from tests.fuzz.samples import exports, sqlite_file
 from traceforge.reading.sqlite_file import open_sqlite
 from traceforge.store import places
+from traceforge.errors import StoreBusyError
 from traceforge.store.database import Store
 from traceforge.store.places import is_ours, own_folder, place_beside, sweep, temporary_folder
 from traceforge.store.spool import spool_folder
@@ -224,6 +225,19 @@ def test_what_somebody_spills_who_still_reads_is_left_alone(tmp_path: Path) -> N
         place = Path(reader.value("SELECT current_setting('temp_directory')"))
         Store(database, read_only=True).close()
         assert place.is_dir()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["job.duckdb"]
+
+
+def test_who_finds_a_database_held_leaves_what_its_holder_spills(tmp_path: Path) -> None:
+    with Store(tmp_path / "job.duckdb") as holder:
+        place = Path(holder.value("SELECT current_setting('temp_directory')"))
+        (place / "duckdb_temp_storage_DEFAULT-0.tmp").write_bytes(b"rows")
+
+        with pytest.raises(StoreBusyError):
+            Store(tmp_path / "job.duckdb")
+
+        assert (place / "duckdb_temp_storage_DEFAULT-0.tmp").read_bytes() == b"rows"
 
     assert [path.name for path in tmp_path.iterdir()] == ["job.duckdb"]
 

@@ -25,7 +25,7 @@ from traceforge.store.closing import write_out
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.folder import Folder, Partition, is_folder_name
 from traceforge.store.migrations import migrate, refuse_newer
-from traceforge.store.opening import is_unicode, open_error, prepare_folder, remove_database
+from traceforge.store.opening import is_unicode, literal_of, make_empty, open_error, prepare_folder, remove_database
 from traceforge.store.partitions import (
     check_columns,
     checked_partitions,
@@ -137,16 +137,16 @@ class Store(Answers):
     def _attach(self, path: Path | None, read_only: bool, is_new: bool) -> None:
         import duckdb
 
-        # `md:run` means something to DuckDB; a trace, without the type, a database in memory, which is lost.
-        literal = (":memory:" if path is None else str(path.absolute())).replace("'", "''")
-        options = "TYPE duckdb"
+        options = "TYPE duckdb"  # a trace, without the type, is a database in memory, which is lost
         if path is not None:
             options += ", READ_ONLY" if read_only else f", STORAGE_VERSION '{_STORAGE_VERSION}'"
         if is_new:
             options += f", BLOCK_SIZE {_BLOCK_BYTES}"  # a file keeps the size it was made with
         try:
-            self._connection.execute(f"ATTACH '{literal}' AS {_CATALOG} ({options})")
-        except duckdb.Error as error:
+            if is_new and path is not None and self._spill.own is not None:
+                make_empty(self._connection, path, self._spill.own, options)
+            self._connection.execute(f"ATTACH {literal_of(path)} AS {_CATALOG} ({options})")
+        except (duckdb.Error, OSError) as error:
             raise open_error(path, error, is_new) from error
 
     def _adopt(self, read_only: bool, readable: Sequence[Path] | None) -> None:

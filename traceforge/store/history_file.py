@@ -6,7 +6,6 @@ two makers one wins and none sees half a file. Like a trace database it may come
 exactly ours, and SQL reaches nothing beside it. Not handled: several machines whose file system knows no locks.
 """
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,8 @@ from traceforge.errors import InputUnusableError, StoreBusyError, StoreTooNewErr
 from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
 from traceforge.store.documents import Document, comment_statements
-from traceforge.store.opening import is_unicode, open_error
+from traceforge.store.opening import is_unicode, literal_of, open_error
+from traceforge.store.places import link_whole, own_folder, sweep_beside
 from traceforge.store.transaction import transaction
 
 if TYPE_CHECKING:
@@ -178,9 +178,8 @@ def _attached(
     while True:
         connection = _connected()
         try:
-            literal = str(path.absolute()).replace("'", "''")
             options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
-            connection.execute(f"ATTACH '{literal}' AS {_CATALOG} ({options})")
+            connection.execute(f"ATTACH {literal_of(path)} AS {_CATALOG} ({options})")
             return connection
         except duckdb.Error as error:
             connection.close()
@@ -205,31 +204,32 @@ def _make(path: Path, documents: Sequence[Document]) -> None:
 
     if not path.parent.is_dir():
         raise InputUnusableError("the folder above it does not exist", where=str(path), hint="make that folder first")
-    making = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     connection = _connected()
     try:
-        literal = str(making.absolute()).replace("'", "''")
-        connection.execute(f"ATTACH '{literal}' AS {_CATALOG} (TYPE duckdb, STORAGE_VERSION 'v1.0.0')")
-        connection.execute(f"USE {_CATALOG}")
-        for schema in sorted({document.name.partition(".")[0] for document in documents}):
-            connection.execute(f"CREATE SCHEMA {schema}")
-        for document in documents:
-            connection.execute(document.statement)
-            connection.execute(";\n".join(comment_statements(document)))
-        connection.execute(f"CREATE TABLE {_MARK} (form INTEGER)")
-        connection.execute(f"COMMENT ON TABLE {_MARK} IS 'Marks a history of traceforge, and says its form.'")
-        connection.execute(f"INSERT INTO {_MARK} VALUES ({_FORM})")
-        connection.close()
-        os.link(making, path)
-    except FileExistsError:
-        pass
+        sweep_beside(path, is_shared=True)
+        with own_folder(path.with_name(f"{path.name}.export-{secrets.token_hex(8)}")) as scratch:
+            making = scratch / path.name
+            connection.execute(f"ATTACH {literal_of(making)} AS {_CATALOG} (TYPE duckdb, STORAGE_VERSION 'v1.0.0')")
+            connection.execute(f"USE {_CATALOG}")
+            _fill(connection, documents)
+            connection.close()
+            link_whole(making, path)
     except (duckdb.Error, OSError) as error:
         hint = "name a file in a folder where you may write"
         raise InputUnusableError(f"the history cannot be made: {error}", where=str(path), hint=hint) from error
     finally:
         connection.close()
-        making.unlink(missing_ok=True)
-        making.with_name(f"{making.name}.wal").unlink(missing_ok=True)
+
+
+def _fill(connection: "duckdb.DuckDBPyConnection", documents: Sequence[Document]) -> None:
+    for schema in sorted({document.name.partition(".")[0] for document in documents}):
+        connection.execute(f"CREATE SCHEMA {schema}")
+    for document in documents:
+        connection.execute(document.statement)
+        connection.execute(";\n".join(comment_statements(document)))
+    connection.execute(f"CREATE TABLE {_MARK} (form INTEGER)")
+    connection.execute(f"COMMENT ON TABLE {_MARK} IS 'Marks a history of traceforge, and says its form.'")
+    connection.execute(f"INSERT INTO {_MARK} VALUES ({_FORM})")
 
 
 def _no_history(path: Path) -> InputUnusableError:

@@ -4,11 +4,16 @@ import contextlib
 import errno
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, StoreBusyError
 from traceforge.files import CATALOGUE, FOLDER_OF_PARTS
 from traceforge.store.folder import Folder, is_folder_database
 from traceforge.store.migrations import facts_form
+from traceforge.store.places import link_whole
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def is_unicode(text: str) -> bool:
@@ -45,6 +50,29 @@ def prepare_folder(folder: Folder) -> None:
 
 def _is_ours(name: str) -> bool:
     return name.startswith(CATALOGUE) or name == FOLDER_OF_PARTS
+
+
+def literal_of(path: Path | None) -> str:
+    """How ATTACH names a file: `md:run` means something to DuckDB."""
+    return "':memory:'" if path is None else "'" + str(path.absolute()).replace("'", "''") + "'"
+
+
+def make_empty(connection: "duckdb.DuckDBPyConnection", path: Path, scratch: Path, options: str) -> None:
+    """Have an empty database in a place where none is: a process that is killed meanwhile leaves a whole one or none.
+
+    Args:
+        connection: of DuckDB, to which it is not attached in the end.
+        path: its place; one that somebody else makes there at the same time stays.
+        scratch: a folder of the same disk.
+        options: of ATTACH.
+
+    Raises:
+        OSError: it cannot be put there.
+    """
+    making = scratch / "empty.duckdb"
+    connection.execute(f"ATTACH {literal_of(making)} AS empty ({options})")
+    connection.execute("DETACH empty")
+    link_whole(making, path)
 
 
 def remove_database(path: Path | None, folder: Folder | None) -> None:

@@ -55,7 +55,7 @@ def _free_place(database: Path, kind: str) -> Path:
     """Where no folder of somebody else's lies."""
     names = [f"{database.name}.{kind}", *(f"{database.name}.{kind}-{number}" for number in range(2, _MOST_NAMES))]
     places = [database.with_name(name) for name in names]
-    return next((place for place in places if is_ours(place) or not os.path.lexists(place)), places[-1])
+    return next((place for place in places if not os.path.lexists(place) or _was_left(place)), places[-1])
 
 
 class SpillFolder:
@@ -64,10 +64,12 @@ class SpillFolder:
     Attributes:
         path: of the folder; None of a database in memory. It is marked, unless nothing can be written there: then
             DuckDB makes it where it has to.
+        own: the same where it is marked, else None.
     """
 
     def __init__(self, database: Path | None, *, is_shared: bool) -> None:
         self._open = contextlib.ExitStack()
+        self.own: Path | None = None
         self.path = None if database is None else database.with_name(f"{database.name}.tmp")
         if database is not None:
             place = (
@@ -76,7 +78,7 @@ class SpillFolder:
                 else _free_place(database, "tmp")
             )
             with contextlib.suppress(OSError):
-                self.path = self._open.enter_context(own_folder(place))
+                self.path = self.own = self._open.enter_context(own_folder(place))
 
     def close(self) -> None:
         """Remove it, once nobody writes there any more."""
@@ -93,12 +95,13 @@ def own_folder(place: Path) -> Iterator[Path]:
     """A marked folder, empty at first and removed in the end.
 
     Raises:
-        OSError: something else is there, or it cannot be made.
+        OSError: something else is there, or one whose maker lives, or it cannot be made.
     """
     mark = None
     try:
         with undisturbed():
-            remove_own(place)
+            if _was_left(place):
+                remove_own(place)
             mark = _made(place)
         yield place
     finally:
@@ -178,6 +181,19 @@ def link_or_copy(path: Path, place: Path) -> None:
         shutil.copyfile(path, place)
 
 
+def link_whole(made: Path, place: Path) -> None:
+    """Move a file to a place where none is; one that somebody else has put there meanwhile stays."""
+    try:
+        place.hardlink_to(made)
+    except FileExistsError:
+        pass
+    except OSError:  # a disk without links
+        if not place.exists():
+            made.rename(place)
+            return
+    made.unlink()
+
+
 def _made(place: Path) -> IO[bytes]:
     """Make a folder, which has its name only once it is marked; its mark."""
     if os.path.lexists(place):
@@ -200,6 +216,14 @@ def _locked_mark(folder: Path) -> IO[bytes]:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
     (folder / f"{_MARK}.new").rename(folder / _MARK)
     return mark
+
+
+def _was_left(folder: Path) -> bool:
+    """Whether a folder is one of ours whose maker is gone; it may go in the same moment."""
+    try:
+        return is_ours(folder) and _is_abandoned(folder)
+    except OSError:
+        return False
 
 
 def _is_abandoned(folder: Path) -> bool:
