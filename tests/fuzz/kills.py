@@ -34,6 +34,7 @@ from tests.cli.processes import trace
 from tests.cli.running import run
 from tests.conftest import ROOT
 from traceforge.cli.process import ENDED_AT_ONCE_AFTER_S
+from traceforge.errors import TraceforgeError
 from traceforge.store.database import Store
 
 PATIENCE_S = 5.0
@@ -287,7 +288,7 @@ def kill_many(judge: Judge, count: int, source: random.Random) -> Iterator[int]:
         name = names[judge.kills % len(names)]
         try:
             judge.kill(name, source)
-        except AssertionError as error:
+        except (AssertionError, TraceforgeError) as error:  # the latter of a database that does not open
             broken += 1
             print(f"kill {judge.kills} of {name}, {judge.last}: {error}", file=sys.stderr, flush=True)
         yield broken
