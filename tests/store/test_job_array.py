@@ -1,7 +1,7 @@
 """A job read in parts and merged holds what one process makes of it, whatever became of the parts on the way."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,21 @@ def job(tmp_path: Path) -> Path:
     return write_job(tmp_path / "night", ranks=4)
 
 
-@pytest.mark.parametrize("order", ["1/1", "4/5 2/5 5/5 1/5 3/5"])
-def test_every_table_of_a_sample_is_that_of_one_process(
-    tmp_path: Path, order: str, sample_database: Callable[..., Path]
-) -> None:
-    read(SAMPLE, tmp_path / "job", *order.split())
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same job, which nobody changes."""
+    return write_job(tmp_path_factory.mktemp("jobs") / "night", ranks=4)
+
+
+@pytest.fixture(scope="module")
+def whole(night: Path) -> Iterator[Store]:
+    """What one process makes of it."""
+    with one_process(night) as store:
+        yield store
+
+
+def test_every_table_of_a_sample_is_that_of_one_process(tmp_path: Path, sample_database: Callable[..., Path]) -> None:
+    read(SAMPLE, tmp_path / "job", *["4/5", "2/5", "5/5", "1/5", "3/5"])
     assert not (tmp_path / "job" / "catalogue.duckdb").exists()
     job_array.merge(tmp_path / "job")
 
@@ -54,16 +64,18 @@ def test_every_table_of_a_sample_is_that_of_one_process(
     assert sorted(path.name for path in (tmp_path / "job").iterdir()) == ["catalogue.duckdb", "facts"]
 
 
-@pytest.mark.parametrize("count", [2, 5, 9])
-def test_what_is_lost_unknown_or_double_is_as_in_one_process(tmp_path: Path, job: Path, count: int) -> None:
-    read(job, tmp_path / "job", *(f"{number}/{count}" for number in range(1, count + 1)))
+@pytest.mark.parametrize("count", [1, 2, 5, 9])
+def test_what_is_lost_unknown_or_double_is_as_in_one_process(
+    tmp_path: Path, night: Path, whole: Store, count: int
+) -> None:
+    read(night, tmp_path / "job", *(f"{number}/{count}" for number in range(1, count + 1)))
     result = job_array.merge(tmp_path / "job")
 
     assert [path.name for path in result.read] == ["copy.json", *(f"rank{rank}.json" for rank in (0, 1, 2, 3, 9))]
     assert [path.name for path in result.unrecognised] == ["notes.txt"]
-    with one_process(job) as file, Store(tmp_path / "job") as folder:
-        assert tables_of(file)["meta.issue"]
-        assert differing(file, folder) == []
+    with Store(tmp_path / "job") as folder:
+        assert tables_of(whole)["meta.issue"]
+        assert differing(whole, folder) == []
 
 
 def test_a_file_of_several_ranks_is_read_by_one_part(tmp_path: Path) -> None:
@@ -104,22 +116,22 @@ def test_a_file_that_fails_in_a_part_fails_in_the_whole(
 
 
 def test_parts_that_run_twice_or_are_killed_count_once(
-    tmp_path: Path, job: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, night: Path, whole: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given part 2 killed after its rows are written, before its manifest is
     with monkeypatch.context() as patch:
         patch.setattr("traceforge.store.array_part.write_manifest", _killed)
         with pytest.raises(KeyboardInterrupt):
-            read(job, tmp_path / "job", "2/2")
+            read(night, tmp_path / "job", "2/2")
     with pytest.raises(InputUnusableError, match="no parts"):
         job_array.merge(tmp_path / "job")
     # when it runs again, and part 1 twice
-    read(job, tmp_path / "job", "1/2", "2/2", "1/2")
+    read(night, tmp_path / "job", "1/2", "2/2", "1/2")
     assert len([path for path in (tmp_path / "job/parts").iterdir() if path.is_dir()]) == 4
     job_array.merge(tmp_path / "job")
 
-    with one_process(job) as file, Store(tmp_path / "job") as folder:
-        assert differing(file, folder) == []
+    with Store(tmp_path / "job") as folder:
+        assert differing(whole, folder) == []
 
 
 def _killed(*_arguments: object) -> None:
@@ -128,9 +140,9 @@ def _killed(*_arguments: object) -> None:
 
 @pytest.mark.parametrize("where", ["store.array_merge.link_or_copy", "api.analyze", "job_array.remove_parts"])
 def test_a_merge_that_was_killed_is_run_again(
-    tmp_path: Path, job: Path, where: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, night: Path, whole: Store, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read(job, tmp_path / "job", "1/2", "2/2")
+    read(night, tmp_path / "job", "1/2", "2/2")
     with monkeypatch.context() as patch:
         patch.setattr(f"traceforge.{where}", _killed)
         with pytest.raises(KeyboardInterrupt):
@@ -138,8 +150,8 @@ def test_a_merge_that_was_killed_is_run_again(
 
     job_array.merge(tmp_path / "job")
 
-    with one_process(job) as file, Store(tmp_path / "job") as folder:
-        assert differing(file, folder) == []
+    with Store(tmp_path / "job") as folder:
+        assert differing(whole, folder) == []
 
 
 def test_a_second_array_adds_the_files_that_are_new(tmp_path: Path, job: Path) -> None:

@@ -16,9 +16,9 @@ from typing import IO
 import pytest
 
 from tests.fuzz.samples import exports, sqlite_file
+from traceforge.errors import StoreBusyError
 from traceforge.reading.sqlite_file import open_sqlite
 from traceforge.store import places
-from traceforge.errors import StoreBusyError
 from traceforge.store.database import Store
 from traceforge.store.places import is_ours, own_folder, place_beside, sweep, temporary_folder
 from traceforge.store.spool import spool_folder
