@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.given import MS, US, Trace
 from tests.replay.models import lockstep_model
+from tests.stories import told
 from traceforge.attribute.ledger.propagation import Blame, blame_iteration
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
@@ -107,3 +108,10 @@ def sleeping_job(clock_ns: int = 0) -> list[Trace]:
             trace.step(number, start, start + 10 * MS).host_work("aten::mm", start, start + 2 * MS)
             trace.gloo(arrival, start + 8 * MS).host_work("aten::mul", start + 8 * MS, start + 10 * MS)
     return traces
+
+
+def verdict_of(*traces: Trace, world_size: int | None = None) -> dict[str, object]:
+    """The verdict on a run of these traces; its module's text has to name `attribute.verdict`."""
+    with told(*traces, world_size=world_size) as store:
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+        return verdict

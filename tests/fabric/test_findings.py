@@ -1,6 +1,6 @@
 """Each rule finds what it is for, cites the line, and stays silent on a healthy job."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,255 +8,21 @@ import polars as pl
 import pytest
 
 from tests.fabric.dumps import recorders
-from tests.fabric.logs import Process, add_dumps, add_logs, built_fabric
+from tests.fabric.finding_stories import (
+    STORIES,
+    braces,
+    error_and_setting,
+    failure_survived,
+    healthy,
+    only_sockets,
+    problem_and_notice,
+)
+from tests.fabric.logs import add_dumps, add_logs, built_fabric
 from traceforge.errors import PluginError
 from traceforge.fabric import finding
 from traceforge.fabric.finding_rule import finding_rules, parse_rule
 from traceforge.store.database import Store
 from traceforge.store.stage import stage_documents
-
-GDR = "NET/IB/{}/GDRDMA"
-Pair = list[Process]
-
-
-def pair(via: str = GDR) -> Pair:
-    """Two ranks on two hosts, one NIC each, joined by a ring."""
-    first, second = Process(0, host="a").init(), Process(1, host="b").init()
-    for process in (first, second):
-        process.says("NCCL version 2.27.5+cuda12.9", "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>")
-    first.sends(1, via.format(0)).receives(1, via.format(0))
-    second.sends(0, via.format(0)).receives(0, via.format(0))
-    return [first, second]
-
-
-def sockets() -> Pair:
-    return pair("NET/Socket/{}")
-
-
-def no_gdr() -> Pair:
-    return pair("NET/IB/{}")
-
-
-def rails() -> Pair:
-    first, second = pair()
-    return [first.sends(1, GDR.format(0), channel=1), second.receives(0, GDR.format(1), channel=1).sends(
-        0, GDR.format(0), channel=1)]  # fmt: skip
-
-
-def far() -> Pair:
-    first, second = pair()
-    first.says("=== System : maxBw 24.0 totalBw 24.0 ===", "GPU/0-10000 :NET/0-0 (5/12.0/SYS) NET/0-1 (3/24.0/PIX) ")
-    return [first, second]
-
-
-def shared() -> Pair:
-    """Two ranks a host, one NIC for both although there are two."""
-    processes = [Process(rank, host="ab"[rank // 2], device=rank % 2).init(size=4) for rank in range(4)]
-    for process in processes:
-        process.says("NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>")
-        process.sends((process.rank + 2) % 4, GDR.format(0)).receives((process.rank + 2) % 4, GDR.format(0))
-    return processes
-
-
-def relayed() -> Pair:
-    first, second = pair()
-    return [first.sends(1, "NET/IB/0(1)/GDRDMA", channel=1), second]
-
-
-def through_memory() -> Pair:
-    processes = [Process(rank, device=rank).init() for rank in range(2)]
-    processes[0].sends(1, "SHM/direct/direct").says("NCCL_P2P_DISABLE set by environment to 1.")
-    return [processes[0], processes[1].sends(0, "SHM/direct/direct")]
-
-
-def across_numa() -> Pair:
-    """Four GPUs, two a NUMA node, in the ring 0 2 1 3: it crosses four times."""
-    processes = [Process(rank, device=rank).init(size=4) for rank in range(4)]
-    bus = [f"GPU/0-{0x10000 * (rank + 1):x}" for rank in range(4)]
-    for a, process in enumerate(processes):
-        paths = " ".join(f"{bus[b]} (2/10.0/{'SYS' if a // 2 != b // 2 else 'PIX'})" for b in range(4))
-        process.says(f"{bus[a]} :{paths} ")
-    ring = [0, 2, 1, 3]
-    for a, b in zip(ring, [*ring[1:], 0], strict=True):
-        processes[a].sends(b, "P2P/IPC")
-    return processes
-
-
-def few_channels() -> Pair:
-    return [
-        process.says(
-            "4 coll channels, 4 p2p channels, 1 p2p channels per peer", "NCCL_MAX_NCHANNELS set by environment to 4."
-        )
-        for process in pair()
-    ]
-
-
-def no_nvls() -> Pair:
-    first, second = pair()
-    first.says("NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)")
-    return [first, second.says("NVLS multicast support is not available on dev 0")]
-
-
-def slow_link() -> Pair:
-    """NICs state their speeds; that of the second host has come up at a quarter of it."""
-    first, second = pair()
-    for process, speed in ((first, 400_000), (second, 100_000)):
-        process.says(f"NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed={speed} context=0x5 pciPath=/sys/x ar=0")
-    return [first, second]
-
-
-def environments() -> Pair:
-    first, second = pair()
-    first.says("NCCL_BUFFSIZE set by environment to 8388608.")
-    return [first, second.says("NCCL_BUFFSIZE set by environment to 1048576.")]
-
-
-def versions() -> Pair:
-    first, second = pair()
-    second.lines = [line.replace("2.27.5", "2.26.2") for line in second.lines]
-    return [first, second]
-
-
-def slow_init() -> Pair:
-    timing = "Init timings - ncclCommInitRank: rank {} nranks 2 total 31.20 (kernels 30.10, alloc 0.20, bootstrap 0.50)"
-    return [process.says(timing.format(process.rank)) for process in pair()]
-
-
-def late() -> Pair:
-    processes = pair()
-    for process in processes:
-        for _ in range(120):
-            process.calls()
-        process.init(comm=0xB0, comm_hash="0x2")
-    return processes
-
-
-def unbound() -> Pair:
-    text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."
-    return [process.says(text) for process in pair()]
-
-
-def broken_link() -> Pair:
-    first, second = pair()
-    first.says(
-        "NET/IB: Got completion from peer 10.0.0.2<5116> with status=12 opcode=0 len=0 vendor err 129 (Send)"
-        " localGid ::1 remoteGids::2 hca mlx5_0"
-    )
-    return [first, second]
-
-
-def _failed(process: Process, *, gave_up: bool) -> Process:
-    """A connection fails: NCCL tries again, or gives up, and the functions that return say so."""
-    head = process.lines[0].split(" NCCL INFO ")[0]
-    process.lines.append(
-        f"{head} /src/misc/socket.cc:64 NCCL WARN socketProgressOpt: Call to recv from 10.0.0.3<38541> failed : "
-        "Connection reset by peer"
-    )
-    return process.says("misc/socket.cc:807 -> 6") if gave_up else process
-
-
-def broken_connection() -> Pair:
-    first, second = pair()
-    return [first, _failed(second, gave_up=True)]
-
-
-def failure_survived() -> Pair:
-    return [_failed(process, gave_up=False) for process in pair()]
-
-
-def flapping() -> Pair:
-    first, second = pair()
-    return [first.says("NET/IB : mlx5_0:1 Got async error event: port error"), second]
-
-
-def out_of_step() -> Pair:
-    first, second = pair()
-    return [first.calls().calls("AllReduce"), second.calls().calls("Broadcast")]
-
-
-def stuck() -> Pair:
-    first, second = pair()
-    for rank, enqueued in ((0, 7), (1, 6)):
-        first.lines.append(
-            f"[rank{rank}]:[E] [PG 0 Rank {rank}] Timeout at NCCL work: 7, last enqueued NCCL work: {enqueued}, last "
-            "completed NCCL work: 6."
-        )
-    first.lines.append(
-        "[rank0]:[E] [PG 0 Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE,"
-        " NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before timing out."
-    )
-    return [first, second]
-
-
-def forced() -> Pair:
-    return [process.says("NCCL_ALGO set by environment to Ring") for process in pair()]
-
-
-def host_straggler() -> Pair:
-    """Three ranks of a host; rank 2 calls 5 ms after the others, each time."""
-    processes = [Process(rank, device=rank).init(size=3) for rank in range(3)]
-    for call in range(25):
-        for process in processes:
-            process.calls(size=3)
-            stamp = f"[2026-03-03 12:00:{call:02}.{5 * (process.rank == 2):03}] "
-            process.lines[-1] = stamp + process.lines[-1]
-    return processes
-
-
-STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
-    "socket_fallback": (sockets, "although NIC mlx5_0 was found", [0, 1]),
-    "gdr_off": (no_gdr, "all 2 network connections", [0, 1]),
-    "rail_mismatch": (rails, "mlx5_0 to 1", []),
-    "far_nic": (far, "at distance SYS from its GPU, although NIC 1 is at PIX", [0]),
-    "nic_below_speed": (slow_link, "1 NIC of 100 Gbit/s in use, where others of the job run at 400", [1]),
-    "shared_nic": (shared, "1 of 2 NICs", [0, 1, 2, 3]),
-    "proxy_relay": (relayed, "1 of 3 connections", [0]),
-    "p2p_disabled": (through_memory, "NCCL_P2P_DISABLE=1 is set", [0, 1]),
-    "ring_across_numa": (across_numa, "4 times where 2 would do", [0, 1, 2, 3]),
-    "few_channels": (few_channels, "4 channels for collectives; NCCL_MAX_NCHANNELS=4 is set", []),
-    "nvls_lost": (no_nvls, "1 of 2 processes", [1]),
-    "environment_differs": (environments, "NCCL_BUFFSIZE differs", [1]),
-    "version_differs": (versions, "2.26.2 (1), 2.27.5 (1)", []),
-    "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
-    "late_communicator": (late, "2 communicator sides", [0, 1]),
-    "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
-    "completion_error": (broken_link, "12/129 (retry timeout", [0]),
-    "failed_call": (broken_connection, "1 call failed on host b (rank 1): socketProgressOpt: Call to recv", [1]),
-    "link_trouble": (flapping, "async event 1 time", [0]),
-    "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
-    "hang": (stuck, "rank 1 never entered it", [1]),
-    "odd_algorithm": (forced, "NCCL_ALGO=Ring overrides NCCL's choice", []),
-    "late_enqueue": (host_straggler, "Rank 2 calls the collectives of communicator 0 5.0 ms later", [2]),
-}
-
-
-def healthy() -> Pair:
-    return [process.calls() for process in pair()]
-
-
-def only_sockets() -> Pair:
-    processes = sockets()
-    for process in processes:
-        process.lines = [line.replace("NET/IB : Using [0]mlx5_0:1/IB [RO]", "NET/Socket : Using [0]eth0:10.0.0.1<0>")
-                         for line in process.lines]  # fmt: skip
-    return processes
-
-
-def braces() -> Pair:
-    first, second = pair()
-    first.says("NCCL_BUFFSIZE set by environment to {subject}<b>")
-    return [first, second.says("NCCL_BUFFSIZE set by environment to 1")]
-
-
-def problem_and_notice() -> Pair:
-    """A problem that one line shows, and a notice that two lines show."""
-    return [process.says("NCCL_ALGO set by environment to Ring") for process in environments()]
-
-
-def error_and_setting() -> Pair:
-    """An error that one line shows, and a setting that two lines show."""
-    text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."
-    return [process.says(text) for process in broken_link()]
 
 
 def test_every_rule_has_its_story() -> None:

@@ -48,3 +48,15 @@ def found_in(run: JudgedRun, losses: LostTime) -> list[FindingCandidate]:
 def subjects(found: Sequence[FindingCandidate]) -> list[tuple[str, str, str, str, str]]:
     """Kind, name, cause, pattern and confidence of each."""
     return [(f.subject.kind, f.subject.name, f.cause.name, f.effect.pattern, f.confidence) for f in found]
+
+
+def judged(delays: np.ndarray) -> list[FindingCandidate]:
+    """All that is reported of delays of compute by iteration and rank, in the order of ranks."""
+    delays = np.asarray(delays, dtype=np.float64)
+    found = search(judged_run(*delays.shape), lost({"slow_compute": delays}))
+    return sorted((one for one in found if one.effect.pattern != "rotating"), key=lambda one: one.subject.places)
+
+
+def is_believed(found: list[FindingCandidate]) -> bool:
+    """Whether anything of it is more than a hint."""
+    return any(one.confidence in ("high", "medium") for one in found)
