@@ -1,8 +1,11 @@
 """Where recordings cannot tell, the verdict says so, says why, and accuses nobody."""
 
+from pathlib import Path
+
 from tests.attribute.jobs import verdict_of
-from tests.given import US, Trace, data_parallel_job, rows_of
+from tests.given import US, Trace, add_facts, built, data_parallel_job, rows_of
 from tests.stories import told
+from traceforge.store.database import Store
 
 
 def test_who_waits_is_not_known_from_the_few_calls_that_have_a_partner() -> None:
@@ -153,3 +156,19 @@ def test_a_rank_whose_collectives_were_not_recorded_is_not_accused() -> None:
 
     with told(*traces[:2], without_collectives(traces[2])) as store:
         assert rows_of(store, "SELECT DISTINCT rank FROM attribute.delay WHERE rank = 2") == []
+
+
+def test_what_was_read_of_a_run_without_times_is_named(tmp_path: Path) -> None:
+    for host in "ab":
+        (tmp_path / f"{host}.xml").write_text('<system version="1"><cpu numaid="0" arch="x86_64"/></system>')
+    telemetry = "timestamp, index, clocks.sm [MHz]\n2026/03/03 12:00:00.000, 0, 1410 MHz\n"
+    (tmp_path / "nvidia-smi.a.csv").write_text(telemetry)
+
+    with Store(None, is_kept=False) as store:
+        add_facts(store, tmp_path)
+        ((explanation,),) = rows_of(built(store, "attribute.verdict"), "SELECT explanation FROM attribute.verdict")
+
+    assert str(explanation).startswith(
+        "Read: 2 files of machines' topology (raw.nccl_topology_node) and 1 file of devices' telemetry "
+        "(raw.telemetry_sample), which tell no times of ranks. "
+    )

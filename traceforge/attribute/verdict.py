@@ -25,7 +25,7 @@ from traceforge.attribute.stage_text import (
 from traceforge.attribute.unrecorded_wait import held_ranks, of_held_ranks, sentence_of_held
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns, format_share, plural
+from traceforge.units import format_ns, format_share, listed, plural
 
 State = Mapping[str, Any]
 
@@ -95,6 +95,15 @@ WITH called AS (
 SELECT COUNT(*), COUNT(*) FILTER (rank IS NULL), COUNT(*) FILTER (group_size = 1)
 FROM called
 """
+
+# Files without times of ranks, by kind.
+_WITHOUT_TIMES = "SELECT kind, COUNT(*) FROM meta.source WHERE run_id = ? GROUP BY kind ORDER BY kind"
+_READ_OF = MappingProxyType(
+    {
+        "nccl_topology": "of machines' topology (raw.nccl_topology_node)",
+        "telemetry": "of devices' telemetry (raw.telemetry_sample)",
+    }
+)
 
 # What flight recorder dumps say, in the words of fabric.hang.
 _OF_HANGS = ("hang", "hang_unknown", "no_hang")
@@ -286,6 +295,8 @@ def _explanation(store: Store, state: State) -> str:
     # What each rank computes, and what bounds a device, needs no other rank.
     longest = longest_beside_peers(store, state["run_id"]) if state["state"] == "ranks_missing" else None
     goes = longest or (f"Where the time goes: {state['bound']}" if state["bound"] else "")
+    if state["state"] == "no_timeline":
+        goes = _read_alone(store, state["run_id"])
     return f"{goes}{' ' if goes else ''}Data quality lists what was read and what was left out (meta.issue)."
 
 
@@ -313,6 +324,13 @@ def _not_compared(store: Store, run_id: int) -> str:
     else:
         why = "operation, group or rank of each are not stated"
     return f"they record {plural(calls, 'call')} of communication, none of which can be compared: {why}"
+
+
+def _read_alone(store: Store, run_id: int) -> str:
+    """What was read of a run without a timeline, and where it stands; empty where that is nothing of its own."""
+    found = [(count, _READ_OF[kind]) for kind, count in store.rows(_WITHOUT_TIMES, [run_id]) if kind in _READ_OF]
+    told = listed([f"{plural(count, 'file')} {what}" for count, what in found]) if found else ""
+    return f"Read: {told}, which tell no times of ranks." if told else ""
 
 
 def _of_iterations(state: State, free: str) -> str:
