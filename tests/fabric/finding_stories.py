@@ -242,6 +242,18 @@ def problem_and_notice() -> Pair:
     return [process.says("NCCL_ALGO set by environment to Ring") for process in environments()]
 
 
+def efa_without_gdr() -> Pair:
+    """A network that has no GPU Direct RDMA, whose plug-in therefore sets a protocol."""
+    return [
+        process.says(
+            "NET/OFI Could not disable CUDA API usage for HMEM, disabling GDR",
+            "NET/OFI Adding NCCL_PROTO=simple to environment",
+            "NCCL_PROTO set by environment to simple",
+        )
+        for process in pair("NET/Libfabric/{}")
+    ]
+
+
 def error_and_setting() -> Pair:
     """An error that one line shows, and a setting that two lines show."""
     text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."

@@ -11,6 +11,7 @@ from tests.fabric.dumps import recorders
 from tests.fabric.finding_stories import (
     STORIES,
     braces,
+    efa_without_gdr,
     error_and_setting,
     failure_survived,
     healthy,
@@ -35,7 +36,15 @@ def stories() -> Iterator[Store]:
     with Store(None, is_kept=False) as store:
         for code, (story, _, _) in STORIES.items():
             add_logs(store, story(), run_name=code)
-        for story in (healthy, only_sockets, braces, problem_and_notice, error_and_setting, failure_survived):
+        for story in (
+            healthy,
+            only_sockets,
+            braces,
+            problem_and_notice,
+            error_and_setting,
+            failure_survived,
+            efa_without_gdr,
+        ):
             add_logs(store, story(), run_name=story.__name__)
         ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
         ranks[2] = recorders({"0": [0, 1, 2]})[2].got("0", 7, 7)
@@ -162,6 +171,14 @@ def test_a_single_rank_is_named_in_the_singular(stories: Store) -> None:
     (row,) = findings_of(stories, "completion_error")
 
     assert row["summary"].endswith("towards 10.0.0.2 (rank 0).")
+
+
+def test_what_a_plug_in_sets_is_no_choice_and_why_it_copies_is_told(stories: Store) -> None:
+    found = findings_of(stories, "efa_without_gdr")
+
+    assert [row["code"] for row in found] == ["gdr_off"]
+    assert "they copy through host memory; NCCL says: Could not disable CUDA API usage for HMEM" in found[0]["summary"]
+    assert found[0]["next_step"].startswith("Over EFA it takes a type of instance that has it")
 
 
 def test_a_failure_after_which_nccl_went_on_is_no_finding(stories: Store) -> None:

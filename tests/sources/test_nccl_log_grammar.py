@@ -119,6 +119,21 @@ MESSAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "cpu_placement",
         {"subject": "Proxy Progress", "device": 5, "cpu_core": 89},
     ),
+    "a setting that the plug-in of EFA makes": (
+        "NET/OFI Adding NCCL_PROTO=simple to environment",
+        "environment",
+        {"name": "NCCL_PROTO", "value": "simple", "origin": "plugin"},
+    ),
+    "GPU Direct RDMA that EFA does not have": (
+        "NET/OFI Could not disable CUDA API usage for HMEM, disabling GDR",
+        "gdr",
+        {"is_enabled": False, "reason": "Could not disable CUDA API usage for HMEM"},
+    ),
+    "affinity as ranges of cores": (
+        "Setting affinity for GPU 3 to 0-23,48-71",
+        "cpu_placement",
+        {"device": 3, "cpu_set": "0-23,48-71", "is_near_gpu": True},
+    ),
     "affinity that is missing": (
         "ncclTopoGetCpuAffinity: Affinity for GPU 6 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111).",
         "cpu_placement",
@@ -187,6 +202,38 @@ def test_calls_without_any_init_still_make_a_communicator(read_log: ReadLog) -> 
     communicator = log.row("communicator")
     assert (communicator["comm_pointer"], communicator["rank_count"]) == (0xA0, 8)
     assert len(log.rows("collective_call")) == 2
+
+
+def test_what_rccl_says_of_itself_is_known(read_log: ReadLog) -> None:
+    log = read_log(
+        init(comm=0xA0),
+        *(
+            HEAD + message
+            for message in (
+                "Kernel version: 6.17.0-19-generic",
+                "Hipruntime version: 70226015, firmware version: 2650",
+                "ROCr version 1.18",
+                "Dmabuf feature disabled without NCCL_DMABUF_ENABLE=1",
+                "Comm config Blocking set to 1",
+                "[node_id = 3; gpu_id = 4479; unique_id = 0; location_id = 5632; bdf = 5632; domain = 0], ",
+                "initialized internal alternative rsmi functionality",
+                "Retrieving state for Socket",
+                "Initialized state 0 for Socket",
+                "ncclTopoPopulateNics : Filled eno1 in topo with pciPath=(null) keep=1 coll=(null)",
+                "[RINGS]  00->01",
+                "Imported shareable buffer device 0 size 6291456 ptr 0x797385600000",
+                "RCCL Unroll Factor (pre-set): 4",
+                (
+                    "comm:0xa0, nRanks:2, nNodes:1, coll channels:2 collnet channels:3, nvls channels:0, "
+                    "p2p channels:4, p2p channels per peer:1"
+                ),
+            )
+        ),
+    )
+
+    assert log.rows("unparsed") == []
+    counts = ("channel_count", "collnet_channel_count", "p2p_channel_count", "p2p_channels_per_peer")
+    assert [log.row("communicator")[name] for name in counts] == [2, 3, 4, 1]
 
 
 def test_a_message_that_no_rule_reads_is_counted_as_a_template(read_log: ReadLog) -> None:

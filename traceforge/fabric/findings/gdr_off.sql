@@ -8,7 +8,7 @@
 WITH refused AS (
   SELECT
     p.run_id,
-    MIN(COALESCE('distance ' || NULLIF(REPLACE(g.reason, 'distance ', ''), ''), g.nic_name)) AS reason
+    MIN(COALESCE(IF(g.reason SIMILAR TO '[0-9].*', 'distance ' || g.reason, NULLIF(g.reason, '')), g.nic_name)) AS reason
   FROM raw.nccl_gdr AS g
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = g.source_id AND p.process_id = r.process_id
@@ -27,6 +27,10 @@ SELECT
     ELSE FORMAT('{:,} of {:,}', COUNT(*) FILTER (WHERE e.path_class = 'network_host'), COUNT(*)) END AS which,
   LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'network_host') AS ranks,
   CASE WHEN MIN(f.reason) IS NULL THEN '' ELSE '; NCCL says: ' || MIN(f.reason) END AS reason,
+  CASE WHEN BOOL_AND(e.network LIKE '%Libfabric%' OR e.network = 'OFI') FILTER (WHERE e.path_class = 'network_host')
+    THEN 'Over EFA it takes a type of instance that has it, and the driver and libfabric of a recent EFA installer: '
+      || '`fi_info -p efa -c FI_HMEM` lists the devices that have it.'
+  END AS next_step,
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'network_host') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'network_host') AS citation_count
 FROM fabric.edge AS e

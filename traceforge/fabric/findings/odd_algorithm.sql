@@ -11,6 +11,11 @@ WITH setting AS (
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
   WHERE e.origin = 'environment'
     AND e.name IN ('NCCL_ALGO', 'NCCL_PROTO', 'NCCL_TUNER_PLUGIN', 'NCCL_TUNER_CONFIG_FILE')
+    -- What a network plug-in sets, because its network takes nothing else, is no choice of a person.
+    AND NOT EXISTS (
+      SELECT 1 FROM raw.nccl_environment AS o
+      WHERE o.source_id = e.source_id AND o.name = e.name AND o.origin = 'plugin'
+    )
   GROUP BY p.run_id, e.name
 ),
 slow AS (

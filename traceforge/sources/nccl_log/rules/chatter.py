@@ -8,6 +8,21 @@ from traceforge.sources.nccl_log.grammar import Rule, rule
 # By name: first words of messages, and patterns.
 _BY_WORD = {
     "launch_mode": {"Launch": r"Launch mode "},
+    "comm_config": {"Comm": r"Comm config "},
+    "rccl_machine": {
+        "Kernel": r"Kernel version: ",
+        "Hipruntime": r"Hipruntime version: ",
+        "ROCr": r"ROCr version ",
+        "Dmabuf": r"Dmabuf feature ",
+        "GFX9": r"GFX9 cheap fence ",
+        "RCCL": r"RCCL Unroll Factor ",
+        "initialized": r"initialized internal alternative rsmi ",
+        "[node_id": r"\[node_id = \d+; gpu_id = ",
+        "[rocprofiler-sdk-rccl][": r"\[rocprofiler-sdk-rccl\]",
+    },
+    "ring_drawing": {"[RINGS]": r"\[RINGS\]"},
+    "topology_nic": {"ncclTopoPopulateNics": r"ncclTopoPopulateNics : "},
+    "plugin_state": {"Retrieving": r"Retrieving state for ", "Initialized": r"Initialized state \d+ for "},
     "thread_thresholds": {"threadThresholds": r"threadThresholds [\d/ |]+"},
     "confidential_computing": {"CC": r"CC (?:Off|On)"},
     "multi_node_nvlink": {"MNNVL": r"MNNVL "},
@@ -23,6 +38,7 @@ _BY_WORD = {
     "shared_buffer": {
         "MMAP": r"MMAP allocated shareable",
         "Allocated": r"Allocated (?:\d+ bytes of )?(?:shareable|shared)",
+        "Imported": r"Imported shareable buffer ",
         "CUMEM": r"CUMEM ",
     },
     "symmetric_memory": {"Symmetric": r"Symmetric memory "},

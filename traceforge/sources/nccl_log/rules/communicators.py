@@ -51,6 +51,16 @@ COMMUNICATORS = (
         topic="communicator_facts",
     ),
     rule(
+        "channel_counts",
+        "RCCL 2.27",
+        rf"comm:(?P<comm_pointer>{_POINTER}), nRanks:(?P<rank_count>\d+), nNodes:(?P<node_count>\d+),"
+        r" coll channels:(?P<channel_count>\d+) collnet channels:(?P<collnet_channel_count>\d+),"
+        r" nvls channels:(?P<nvls_channel_count>\d+), p2p channels:(?P<p2p_channel_count>\d+),"
+        r" p2p channels per peer:(?P<p2p_channels_per_peer>\d+)",
+        anchor=" coll channels",
+        topic="communicator_facts",
+    ),
+    rule(
         "p2p_chunk",
         "2.18-2.30",
         r"P2P Chunksize set to (?P<p2p_chunk_bytes>\d+)",

@@ -96,4 +96,12 @@ NETWORKS = (
         constants={"reason": "DMA-BUF"},
         read={"is_enabled": is_enabled},
     ),
+    rule(
+        "gdr",
+        "aws-ofi-nccl 1.16",
+        r"NET/OFI (?P<reason>Could not disable CUDA API usage for HMEM), disabling GDR",
+        word="NET/OFI",
+        table="gdr",
+        constants={"is_enabled": False},
+    ),
 )

@@ -52,15 +52,15 @@ PROCESSES = (
     rule(
         "environment",
         "aws-ofi-nccl",
-        rf"NET/OFI (?:Running on .*?, )?Setting {_NAME}(?: environment variable)?(?: to |=)(?P<value>\S+)",
+        rf"NET/OFI (?:Running on .*?, )?(?:Setting|Adding) {_NAME}(?: environment variable)?(?: to |=)(?P<value>\S+)",
         word="NET/OFI",
         table="environment",
         constants={"origin": "plugin"},
     ),
     rule(
         "cpu_affinity",
-        "2.4-2.27",
-        r"Setting affinity for GPU (?P<device>\d+) to (?P<cpu_set>[0-9a-f,]*)$",
+        "2.4-2.27, a mask first, then ranges of cores",
+        r"Setting affinity for GPU (?P<device>\d+) to (?P<cpu_set>[0-9a-f,-]*)$",
         word="Setting",
         table="cpu_placement",
         constants={"subject": "affinity", "is_near_gpu": True},
