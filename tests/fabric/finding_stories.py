@@ -149,6 +149,15 @@ def broken_connection() -> Pair:
     return [first, _failed(second, gave_up=True)]
 
 
+def lost_request() -> Pair:
+    """EFA gives up two requests of rank 1, as its peer does not answer."""
+    first, second = pair("NET/Libfabric/{}/GDRDMA")
+    what = "completed with error. RC: 103. Error: 4126 (Unresponsive receiver)"
+    for request in ("0x7f01", "0x7f02"):
+        second.says(f"NET/OFI Request {request} {what}")
+    return [first, second]
+
+
 def failure_survived() -> Pair:
     return [_failed(process, gave_up=False) for process in pair()]
 
@@ -211,6 +220,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry timeout", [0]),
     "failed_call": (broken_connection, "1 call failed on host b (rank 1): socketProgressOpt: Call to recv", [1]),
+    "failed_request": (lost_request, "2 network requests failed on host b (rank 1): NET/OFI Request", [1]),
     "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
     "hang": (stuck, "rank 1 never entered it", [1]),

@@ -129,6 +129,16 @@ MESSAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "gdr",
         {"is_enabled": False, "reason": "Could not disable CUDA API usage for HMEM"},
     ),
+    "a request that libfabric gave up": (
+        "NET/OFI Request 0x7f45 completed with error. RC: 103. Error: 4126 (Unresponsive receiver)",
+        "event",
+        {"kind": "request_failed", "code": 103},
+    ),
+    "memory that EFA does not take": (
+        "NET/OFI Unable to register memory (type = 2) for device 4. RC: -22, Error: Invalid argument",
+        "event",
+        {"kind": "request_failed", "code": -22},
+    ),
     "affinity as ranges of cores": (
         "Setting affinity for GPU 3 to 0-23,48-71",
         "cpu_placement",
@@ -250,6 +260,17 @@ def test_an_unknown_warning_is_kept_with_its_text(read_log: ReadLog) -> None:
     row = read_log(line).row("event")
 
     assert (row["kind"], row["place"], row["text"]) == ("warning", "foo.cc:12", "Something odd")
+
+
+def test_a_warning_of_a_plug_in_in_cpp_has_its_process_and_stays_a_warning(read_log: ReadLog) -> None:
+    place = "int cm_req_handle_error_entry(nccl_net_ofi_context_t*, fid_cq*, fi_cq_err_entry*, uint16_t):46"
+    line = f"[2026-03-03 12:11:38] node-1:194:710 [0] {place} NCCL WARN NET/OFI Only EFA provider is supported"
+
+    log = read_log(line)
+
+    assert (log.row("process")["host"], log.row("process")["pid"]) == ("node-1", 194)
+    assert (log.row("event")["kind"], log.row("event")["place"]) == ("warning", place)
+    assert log.rows("plugin") == []
 
 
 def test_trees_lose_their_last_number_where_the_buffer_ended(read_log: ReadLog) -> None:

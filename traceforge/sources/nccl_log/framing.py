@@ -20,7 +20,9 @@ HEAD = re.compile(
     rb"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,254}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) "
     rb"(?:\[(?P<device>\d{1,4})\] "
     # Old RCCL: us since 1970. TRACE: ms since start, function:line. WARN: file:line, (function) since 2.30.7.
-    rb"(?:(?P<us>\d{13,19}) |(?:\d+\.\d+ )?(?P<place>[^\s:\[\]]+:\d+) (?:\((?P<function>[^()\s]{1,200})\) )?)?)?"
+    # Plug-ins in C++: int f(cq*, int):line.
+    rb"(?:(?P<us>\d{13,19}) |(?:\d+\.\d+ )?(?P<place>[^\s:\[\]]+:\d+|[^\[\]]{1,400}?\):\d+) "
+    rb"(?:\((?P<function>[^()\s]{1,200})\) )?)?)?"
     rb"NCCL (?:INFO|WARN|TRACE|CALL) "
 )
 

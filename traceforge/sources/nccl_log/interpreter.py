@@ -45,9 +45,12 @@ class Interpreter:
     def read(self, record: Record) -> tuple[str, re.Match[str] | None]:
         """Store what a record says; returns its rule's name, and the match."""
         found = GRAMMAR.find(record.message)
-        if found is not None and self._store(*found, record):
+        is_warning = record.level == "WARN"
+        # What a plug-in warns of is a warning, however its other words are read.
+        is_only_known_as_text = is_warning and found is not None and found[0].constants.get("event") == "message"
+        if found is not None and not is_only_known_as_text and self._store(*found, record):
             return found[0].name, found[1]
-        if record.level == "WARN":
+        if is_warning:
             row = {"record_id": record.record_id, "kind": "warning", "place": record.place, "text": record.message}
             self._tables.add("event", row)
             return "warning", None

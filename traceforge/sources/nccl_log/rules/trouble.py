@@ -48,6 +48,18 @@ TROUBLE = (
         anchor="Got completion",
     ),
     _event(
+        "request_failed",
+        "aws-ofi-nccl",
+        r"NET/OFI Request(?: \S+)? completed with error\. RC: (?P<code>-?\d+)",
+        word="NET/OFI",
+    ),
+    _event(
+        "request_failed",
+        "aws-ofi-nccl",
+        r"NET/OFI (?:Unable to|Could not) register memory(?:.*?\. RC: (?P<code>-?\d+))?",
+        word="NET/OFI",
+    ),
+    _event(
         "async_event",
         "2.4-2.30",
         r"NET/\w+ ?: (?:(?P<nic_name>[\w.-]+):\d+ )?(?:[Aa]sync fatal event|Got async (?:error )?event)",
