@@ -256,6 +256,7 @@ def efa_without_gdr() -> Pair:
     """A network that has no GPU Direct RDMA, whose plug-in therefore sets a protocol."""
     return [
         process.says(
+            "NET/OFI NIC group 0 device #0 0000:31:00.0",
             "NET/OFI Could not disable CUDA API usage for HMEM, disabling GDR",
             "NET/OFI Adding NCCL_PROTO=simple to environment",
             "NCCL_PROTO set by environment to simple",

@@ -181,6 +181,16 @@ def test_what_a_plug_in_sets_is_no_choice_and_why_it_copies_is_told(stories: Sto
     assert found[0]["next_step"].startswith("Over EFA it takes a type of instance that has it")
 
 
+def test_a_nic_that_a_plug_in_lists_under_another_name_is_the_one_in_use(stories: Store) -> None:
+    names = stories.query(
+        "SELECT DISTINCT network, edge_count FROM fabric.nic_load JOIN meta.run USING (run_id) WHERE run_name = ?",
+        ["efa_without_gdr"],
+    )
+
+    # Of each host one NIC of InfiniBand, which nobody uses, one that both ways of the ring use, and none of OFI.
+    assert sorted(names.rows()) == [("IB", 0), ("Libfabric", 2)]
+
+
 def test_a_failure_after_which_nccl_went_on_is_no_finding(stories: Store) -> None:
     assert findings_of(stories, "failure_survived") == []
 

@@ -76,7 +76,7 @@ known AS (
   FROM fabric.nic AS n
   LEFT JOIN (SELECT DISTINCT run_id, host, network FROM used) AS u
     ON u.run_id = n.run_id AND u.host = n.host
-    AND (STARTS_WITH(u.network, n.network) OR (n.network = 'OFI' AND u.network = 'AWS Libfabric'))
+    AND (STARTS_WITH(u.network, n.network) OR (n.network = 'OFI' AND u.network LIKE '%Libfabric'))
 ),
 every_nic AS (
   SELECT run_id, host, COALESCE(used_network, network) AS network, nic, MIN(name) AS name
