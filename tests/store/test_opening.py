@@ -54,8 +54,14 @@ def test_a_database_that_another_process_makes_at_the_same_time_stays(
 
     monkeypatch.setattr(Path, "hardlink_to", too_late)
 
-    with Store(path) as second:
-        assert second.rows("SELECT run_name FROM meta.run") == [("first",)]
+    def ended() -> None:
+        with Store(path) as second:
+            assert second.rows("SELECT run_name FROM meta.run") == [("first",)]
+            raise SystemExit(143)
+
+    with pytest.raises(SystemExit):
+        ended()
+    assert path.exists()
 
 
 def test_a_disk_without_links_takes_a_new_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ class Store(Answers):
         if read_only and (file is None or not file.exists()):
             hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
             raise InputUnusableError("no such database", where=str(path), hint=hint)
-        self._is_new = is_new = file is not None and not file.exists()
+        self._is_new = file is not None and not file.exists()
         if self.folder:
             prepare_folder(self.folder)
         self._kept: dict[tuple[object, ...], object] | None = None
@@ -125,29 +125,29 @@ class Store(Answers):
             # DuckDB draws one on stdout, among the data, wherever Python looks interactive (also `python -c`). An ASOF
             # join whose left side seems to have a few rows would compare each of them with every row of the right.
             self._connection.execute("SET enable_progress_bar = false; SET asof_loop_join_threshold = 0")
-            self._attach(file, read_only, is_new)
+            self._attach(file, read_only)
             self._adopt(read_only, readable)
         except BaseException as error:
             self._connection.close()  # else the file is held for as long as the error lives
             self._spill.close()
-            if is_new and not isinstance(error, StoreBusyError):
+            if self._is_new and not isinstance(error, StoreBusyError):
                 remove_database(file, self.folder)
             raise
 
-    def _attach(self, path: Path | None, read_only: bool, is_new: bool) -> None:
+    def _attach(self, path: Path | None, read_only: bool) -> None:
         import duckdb
 
         options = "TYPE duckdb"  # a trace, without the type, is a database in memory, which is lost
         if path is not None:
             options += ", READ_ONLY" if read_only else f", STORAGE_VERSION '{_STORAGE_VERSION}'"
-        if is_new:
+        if self._is_new:
             options += f", BLOCK_SIZE {_BLOCK_BYTES}"  # a file keeps the size it was made with
         try:
-            if is_new and path is not None and self._spill.own is not None:
-                make_empty(self._connection, path, self._spill.own, options)
+            if self._is_new and path is not None and self._spill.own is not None:
+                self._is_new = make_empty(self._connection, path, self._spill.own, options)
             self._connection.execute(f"ATTACH {literal_of(path)} AS {_CATALOG} ({options})")
         except (duckdb.Error, OSError) as error:
-            raise open_error(path, error, is_new) from error
+            raise open_error(path, error, self._is_new) from error
 
     def _adopt(self, read_only: bool, readable: Sequence[Path] | None) -> None:
         found = NOTHING if self._file is None else relations_of(self._rows, _CATALOG)

@@ -57,12 +57,12 @@ def literal_of(path: Path | None) -> str:
     return "':memory:'" if path is None else "'" + str(path.absolute()).replace("'", "''") + "'"
 
 
-def make_empty(connection: "duckdb.DuckDBPyConnection", path: Path, scratch: Path, options: str) -> None:
+def make_empty(connection: "duckdb.DuckDBPyConnection", path: Path, scratch: Path, options: str) -> bool:
     """Have an empty database in a place where none is: a process that is killed meanwhile leaves a whole one or none.
 
     Args:
         connection: of DuckDB, to which it is not attached in the end.
-        path: its place; one that somebody else makes there at the same time stays.
+        path: its place; one that somebody else makes there at the same time stays, which is told by false.
         scratch: a folder of the same disk.
         options: of ATTACH.
 
@@ -72,7 +72,7 @@ def make_empty(connection: "duckdb.DuckDBPyConnection", path: Path, scratch: Pat
     making = scratch / "empty.duckdb"
     connection.execute(f"ATTACH {literal_of(making)} AS empty ({options})")
     connection.execute("DETACH empty")
-    link_whole(making, path)
+    return link_whole(making, path)
 
 
 def remove_database(path: Path | None, folder: Folder | None) -> None:

@@ -181,17 +181,19 @@ def link_or_copy(path: Path, place: Path) -> None:
         shutil.copyfile(path, place)
 
 
-def link_whole(made: Path, place: Path) -> None:
-    """Move a file to a place where none is; one that somebody else has put there meanwhile stays."""
+def link_whole(made: Path, place: Path) -> bool:
+    """Move a file to a place; false where somebody else has put one there meanwhile, which stays."""
+    is_taken = False
     try:
         place.hardlink_to(made)
     except FileExistsError:
-        pass
+        is_taken = True
     except OSError:  # a disk without links
-        if not place.exists():
+        is_taken = place.exists()
+        if not is_taken:
             made.rename(place)
-            return
-    made.unlink()
+    made.unlink(missing_ok=True)
+    return not is_taken
 
 
 def _made(place: Path) -> IO[bytes]:
