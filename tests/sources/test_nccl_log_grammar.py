@@ -233,6 +233,7 @@ def test_what_rccl_says_of_itself_is_known(read_log: ReadLog) -> None:
                 "[RINGS]  00->01",
                 "Imported shareable buffer device 0 size 6291456 ptr 0x797385600000",
                 "RCCL Unroll Factor (pre-set): 4",
+                "NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 36 mtu 3 GID 1 (0/19001EACFFFF0000) fifoRkey=0x59b1",
                 (
                     "comm:0xa0, nRanks:2, nNodes:1, coll channels:2 collnet channels:3, nvls channels:0, "
                     "p2p channels:4, p2p channels per peer:1"

@@ -20,6 +20,7 @@ _BY_WORD = {
         "[node_id": r"\[node_id = \d+; gpu_id = ",
         "[rocprofiler-sdk-rccl][": r"\[rocprofiler-sdk-rccl\]",
     },
+    "queue_pair": {"NET/IB": r"NET/IB ?: (?:NCCL Dev \d+ )?IbDev \d+ Port "},
     "ring_drawing": {"[RINGS]": r"\[RINGS\]"},
     "topology_nic": {"ncclTopoPopulateNics": r"ncclTopoPopulateNics : "},
     "plugin_state": {"Retrieving": r"Retrieving state for ", "Initialized": r"Initialized state \d+ for "},

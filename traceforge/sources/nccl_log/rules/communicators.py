@@ -46,7 +46,7 @@ COMMUNICATORS = (
         "2.8-2.30",
         rf"(?:comm (?P<comm_pointer>{_POINTER}),? )?(?P<channel_count>\d+) coll channels,"
         r"(?: (?P<collnet_channel_count>\d+) collnet channels,)?(?: (?P<nvls_channel_count>\d+) nvls channels,)?"
-        r" (?P<p2p_channel_count>\d+) p2p channels, (?P<p2p_channels_per_peer>\d+) p2p channels per peer",
+        r" (?P<p2p_channel_count>\d+) p2p channels(?:, (?P<p2p_channels_per_peer>\d+) p2p channels per peer)?",
         anchor=" coll channels",
         topic="communicator_facts",
     ),
