@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.fabric.dumps import recorders
+from tests.fabric.finding_stories import no_gdr, pair
 from tests.fabric.logs import Process, add_dumps, add_logs, fabric_of
-from tests.fabric.test_findings import no_gdr, pair
 from tests.fabric.test_paths import two_hosts
 from tests.given import built, data_parallel_job, store_of
 from traceforge.api import STAGES
