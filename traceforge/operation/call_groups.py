@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.align.rank_batches import RankBatch, rank_batches
 from traceforge.operation.calls import JOINED, Calls, read_calls
-from traceforge.operation.nesting import NONE, places_type
+from traceforge.operation.nesting import NONE, narrow, places_type
 from traceforge.store.database import Store
 
 # Texts recur from call to call: a number stands for them until only groups are left.
@@ -130,7 +130,7 @@ def _judged(calls: Calls, inputs: pl.DataFrame) -> _Judged:
 
 def _groups(judged: _Judged) -> pl.DataFrame:
     """Calls that share all keys, and their amounts."""
-    code, lasting = _narrow(_as_one(list(judged.keys.values()))), _narrow(judged.duration_ns)
+    code, lasting = narrow(_as_one(list(judged.keys.values()))), narrow(judged.duration_ns)
     order = np.lexsort((lasting, code)).astype(places_type(len(code)))
     code, lasting = code[order], lasting[order]
     is_first = np.ones(len(code), dtype=np.bool_)
@@ -151,11 +151,6 @@ def _groups(judged: _Judged) -> pl.DataFrame:
             else first,
         }
     )
-
-
-def _narrow(values: Integers) -> Integers:
-    """The same whole numbers, from -1 on, in half the memory where they fit."""
-    return values.astype(np.int32) if values.max(initial=0) <= np.iinfo(np.int32).max else values
 
 
 def _as_one(columns: Sequence[Integers]) -> Integers:

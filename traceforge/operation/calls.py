@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from traceforge.align.clock_course import ClockCourse, read_courses
 from traceforge.align.rank_batches import RankBatch, RankFile
-from traceforge.operation.nesting import NONE, in_parts, innermost, own_duration_ns
+from traceforge.operation.nesting import NONE, in_parts, innermost, narrow, own_duration_ns
 from traceforge.operation.rank_rows import RoleKinds, Rows
 from traceforge.store.database import Store
 
@@ -245,7 +245,7 @@ def _on_host(by_role: dict[str, Rows]) -> _Found:
     """Operations with the time of their own; annotations where there are no operations."""
     spans = by_role["operation"] if len(by_role["operation"].name) else by_role["annotation"]
     has_no_time = (spans.duration_ns < 0) | (spans.start_ns < 0)
-    lasting = own_duration_ns(spans.spans())
+    lasting = narrow(own_duration_ns(spans.spans()))
     lasting[has_no_time] = NONE
     joined = np.full(len(spans.name), _HOST, dtype=np.int8)
     module = _named(by_role, "module", spans.track, spans.start_ns)

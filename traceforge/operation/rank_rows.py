@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.align.rank_batches import Parts, RankBatch
-from traceforge.operation.nesting import NONE, Spans
+from traceforge.operation.nesting import NONE, Spans, places_type
 from traceforge.store.database import Store
 
 Integers = NDArray[np.int64]
@@ -48,7 +48,7 @@ FROM raw.occurrence
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
 """
 _SIZES = """
-SELECT COUNT(*), MIN(event_id), MAX(event_id)
+SELECT COUNT(*), MIN(event_id), MAX(event_id), MAX(duration_ns)
 FROM raw.occurrence
 WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
 """
@@ -87,7 +87,7 @@ class Rows:
     name: NDArray[Any]
     track: NDArray[Any]
     start_ns: Integers
-    duration_ns: Integers
+    duration_ns: NDArray[Any]
     correlation: Integers
     event_id: NDArray[Any]
 
@@ -142,11 +142,13 @@ class RoleKinds:
         with self.store.narrowed(source_id, source_id):
             sizes = _SIZES + (_BETWEEN if between else "")
             asked = [[source_id], source_id, source_id, self._of_role(role), *(between or ())]
-            ((count, first, last),) = self.store.rows(sizes, asked)
+            ((count, first, last, longest_ns),) = self.store.rows(sizes, asked)
         ids = range(first or 0, (last or 0) + 1)
         step = -(-len(ids) * _AT_ONCE // max(count, _AT_ONCE))
         pieces = (self._events(role, between, ids[at : at + step]).frame for at in range(0, len(ids), step))
-        return self.rows_of(role, source_id, _room(role, count, last or 0), pieces)
+        found = self.rows_of(role, source_id, _room(role, count, last or 0, longest_ns or 0), pieces)
+        self.store.release_beyond(0)  # what the last piece was read with
+        return found
 
     def _events(self, role: str, between: tuple[int, int] | None, ids: range | None = None) -> Parts:
         sql = _EVENTS.format(columns=_COLUMNS[role]) + (_BETWEEN if between else "")
@@ -198,17 +200,20 @@ class RoleEvents:
     def rows(self, source_id: int) -> Rows:
         """Those of one file."""
         events = self.events.of(source_id)
-        largest_id = events["event_id"].max() if "event_id" in events.columns else None
-        room = _room(self.role, events.height, int(largest_id or 0))  # type: ignore[arg-type]
+        largest_id, longest_ns = (
+            int(events[name].max() or 0) if name in events.columns else 0  # type: ignore[arg-type]
+            for name in ("event_id", "duration_ns")
+        )
+        room = _room(self.role, events.height, largest_id, longest_ns)
         return self.kinds.rows_of(self.role, source_id, room, [events])
 
 
-def _room(role: str, count: int, largest_id: int) -> Rows:
-    """Rows for so many events, of nothing yet; numbers of events are as narrow as they may be."""
+def _room(role: str, count: int, largest_id: int, longest_ns: int) -> Rows:
+    """Rows for so many events, of nothing yet; numbers and durations of events are as narrow as they may be."""
+    types = {"start_ns": np.int64, "duration_ns": places_type(longest_ns), "correlation": np.int64}
     names, tracks = (np.empty(count, dtype=np.int32) for _ in range(2))
-    start, duration, link = (
-        np.empty(count if name in f"start_ns, {_COLUMNS[role]}" else 0, dtype=np.int64) for name in Rows.__slots__[2:5]
+    start, duration, link, ids = (
+        np.empty(count if name in f"start_ns, {_COLUMNS[role]}" else 0, dtype=type_)
+        for name, type_ in {**types, "event_id": places_type(largest_id)}.items()
     )
-    id_type = np.int32 if largest_id <= np.iinfo(np.int32).max else np.int64
-    ids = np.empty(count if "event_id" in _COLUMNS[role] else 0, dtype=id_type)
     return Rows(names, tracks, start, duration, link, ids)
