@@ -47,6 +47,17 @@ def shared() -> Pair:
     return processes
 
 
+def shared_over_efa() -> Pair:
+    """The same over EFA, whose plug-in lists NICs as OFI's and connects as Libfabric's; connections cross rails."""
+    for_all = ["NET/OFI NIC group 0 device #0 0000:31:00.0", "NET/OFI NIC group 1 device #0 0000:4b:00.0"]
+    processes = [Process(rank, host="ab"[rank // 2], device=rank % 2).init(size=4) for rank in range(4)]
+    for process in processes:
+        other = (process.rank + 2) % 4
+        own = process.says(*for_all).sends(other, f"NET/AWS Libfabric/{process.rank // 2}/GDRDMA")
+        own.receives(other, f"NET/AWS Libfabric/{process.rank // 2}/GDRDMA")
+    return processes
+
+
 def relayed() -> Pair:
     first, second = pair()
     return [first.sends(1, "NET/IB/0(1)/GDRDMA", channel=1), second]

@@ -17,6 +17,7 @@ from tests.fabric.finding_stories import (
     healthy,
     only_sockets,
     problem_and_notice,
+    shared_over_efa,
 )
 from tests.fabric.logs import add_dumps, add_logs, built_fabric
 from traceforge.errors import PluginError
@@ -44,6 +45,7 @@ def stories() -> Iterator[Store]:
             error_and_setting,
             failure_survived,
             efa_without_gdr,
+            shared_over_efa,
         ):
             add_logs(store, story(), run_name=story.__name__)
         ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
@@ -189,6 +191,13 @@ def test_a_nic_that_a_plug_in_lists_under_another_name_is_the_one_in_use(stories
 
     # Of each host one NIC of InfiniBand, which nobody uses, one that both ways of the ring use, and none of OFI.
     assert sorted(names.rows()) == [("IB", 0), ("Libfabric", 2)]
+
+
+def test_nics_that_a_plug_in_lists_under_another_name_are_judged_as_others_are(stories: Store) -> None:
+    found = {row["code"]: row["summary"] for row in findings_of(stories, "shared_over_efa")}
+
+    assert sorted(found) == ["rail_mismatch", "shared_nic"]
+    assert found["shared_nic"].startswith("On 2 hosts, such as a, 1 of 2 NICs carry all connections")
 
 
 def test_a_failure_after_which_nccl_went_on_is_no_finding(stories: Store) -> None:

@@ -28,7 +28,7 @@ SELECT
 FROM used AS u
 JOIN fabric.communicator_match AS m USING (run_id, communicator_id)
 LEFT JOIN fabric.nic AS n
-  ON n.run_id = u.run_id AND n.host = u.host AND n.nic = u.nic AND STARTS_WITH(u.network, n.network)
+  ON n.run_id = u.run_id AND n.host = u.host AND n.nic = u.nic AND fabric.is_same_network(u.network, n.network)
 LEFT JOIN fabric.member AS k ON k.run_id = u.run_id AND k.communicator_id = u.communicator_id AND k.rank = u.rank
 WHERE NOT m.is_ambiguous
 GROUP BY ALL

@@ -2,9 +2,10 @@
 -- wait for it only a timeline shows.
 -- Scope: run
 -- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge
--- Reads: fabric.group_progress, fabric.hang, fabric.hang_dump, fabric.link, fabric.load, fabric.measured
--- Reads: fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation, fabric.process
--- Reads: fabric.process_group, fabric.ring, fabric.telemetry, fabric.telemetry_lag, fabric.telemetry_series, fabric.tree
+-- Reads: fabric.group_progress, fabric.hang, fabric.hang_dump, fabric.is_same_network, fabric.link, fabric.load
+-- Reads: fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation
+-- Reads: fabric.process, fabric.process_group, fabric.ring, fabric.telemetry, fabric.telemetry_lag
+-- Reads: fabric.telemetry_series, fabric.tree
 CREATE OR REPLACE TABLE fabric.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

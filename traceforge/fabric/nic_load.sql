@@ -71,12 +71,10 @@ used AS (
   GROUP BY e.run_id, e.host, e.network, e.nic
 ),
 known AS (
-  -- A plug-in's network has one name where it lists NICs and another where it connects: IB and IBext_v8.
   SELECT n.run_id, n.host, n.network, n.nic, n.name, u.network AS used_network
   FROM fabric.nic AS n
   LEFT JOIN (SELECT DISTINCT run_id, host, network FROM used) AS u
-    ON u.run_id = n.run_id AND u.host = n.host
-    AND (STARTS_WITH(u.network, n.network) OR (n.network = 'OFI' AND u.network LIKE '%Libfabric'))
+    ON u.run_id = n.run_id AND u.host = n.host AND fabric.is_same_network(u.network, n.network)
 ),
 every_nic AS (
   SELECT run_id, host, COALESCE(used_network, network) AS network, nic, MIN(name) AS name

@@ -9,7 +9,7 @@ WITH stated AS (
   SELECT n.*, l.ranks
   FROM fabric.nic AS n
   JOIN fabric.nic_load AS l
-    ON l.run_id = n.run_id AND l.host = n.host AND l.nic = n.nic AND STARTS_WITH(l.network, n.network)
+    ON l.run_id = n.run_id AND l.host = n.host AND l.nic = n.nic AND fabric.is_same_network(l.network, n.network)
   WHERE n.speed_bytes_per_s > 0 AND l.edge_count > 0
 ),
 compared AS (

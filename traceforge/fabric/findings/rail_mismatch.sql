@@ -14,9 +14,11 @@ WITH named AS (
     ON g.run_id = e.run_id AND g.communicator_id = e.communicator_id AND g.channel = e.channel
     AND g.rank = e.source_rank AND g.next_rank = e.target_rank
   LEFT JOIN fabric.nic AS a
-    ON a.run_id = e.run_id AND a.host = e.source_host AND a.nic = e.send_nic AND STARTS_WITH(e.network, a.network)
+    ON a.run_id = e.run_id AND a.host = e.source_host AND a.nic = e.send_nic
+      AND fabric.is_same_network(e.network, a.network)
   LEFT JOIN fabric.nic AS b
-    ON b.run_id = e.run_id AND b.host = e.target_host AND b.nic = e.receive_nic AND STARTS_WITH(e.network, b.network)
+    ON b.run_id = e.run_id AND b.host = e.target_host AND b.nic = e.receive_nic
+      AND fabric.is_same_network(e.network, b.network)
   WHERE e.connection_index = 0 AND e.send_nic IS NOT NULL AND e.receive_nic IS NOT NULL AND e.path_class <> 'socket'
 )
 SELECT

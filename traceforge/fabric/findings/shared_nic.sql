@@ -11,7 +11,7 @@ WITH alike AS (
     CASE WHEN n.source_id IS NOT NULL THEN (n.source_id, n.line) END AS first
   FROM fabric.nic_load AS l
   LEFT JOIN fabric.nic AS n
-    ON n.run_id = l.run_id AND n.host = l.host AND n.nic = l.nic AND STARTS_WITH(l.network, n.network)
+    ON n.run_id = l.run_id AND n.host = l.host AND n.nic = l.nic AND fabric.is_same_network(l.network, n.network)
 ),
 by_host AS (
   SELECT
