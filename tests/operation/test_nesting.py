@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from traceforge.operation import nesting
 from traceforge.operation.nesting import NONE, Spans, innermost, longest_inside_ns, own_duration_ns
 
-NESTED = Spans(*(np.array(column) for column in zip((0, 0, 100), (0, 10, 60), (0, 20, 40), (1, 0, 100), strict=True)))
+NESTED = Spans.between(
+    *(np.array(column) for column in zip((0, 0, 100), (0, 10, 60), (0, 20, 40), (1, 0, 100), strict=True))
+)
 """On track 0 [0, 100) holds [10, 60), which holds [20, 40); track 1 has a span of its own."""
 
 
@@ -28,7 +30,7 @@ def test_what_is_inside_is_not_own_time() -> None:
 
 def test_the_longest_span_directly_inside_is_told() -> None:
     # [0, 100) holds [0, 30) and [40, 90), which holds [50, 60) and [60, 85); the last one is on another track
-    spans = Spans(
+    spans = Spans.between(
         *(
             np.array(column)
             for column in zip((0, 0, 100), (0, 0, 30), (0, 40, 90), (0, 50, 60), (0, 60, 85), (1, 0, 100), strict=True)
@@ -39,7 +41,7 @@ def test_the_longest_span_directly_inside_is_told() -> None:
 
 
 def test_of_spans_that_begin_at_once_the_longer_is_outside() -> None:
-    spans = Spans(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([10, 30]))
+    spans = Spans.between(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([10, 30]))
 
     assert innermost(spans, np.array([0, 0]), np.array([0, 20])).tolist() == [0, 1]
     assert own_duration_ns(spans).tolist() == [10, 20]
@@ -67,7 +69,7 @@ def test_the_answer_is_that_of_looking_at_every_span(
     spans: list[tuple[int, int, int]], points: list[tuple[int, int]]
 ) -> None:
     columns = np.array(spans, dtype=np.int64).reshape(-1, 3).T
-    found = innermost(Spans(*columns), *np.array(points, dtype=np.int64).T)
+    found = innermost(Spans.between(*columns), *np.array(points, dtype=np.int64).T)
 
     for (track, at), place in zip(points, found.tolist(), strict=True):
         around = [(end - start, n) for n, (t, start, end) in enumerate(spans) if t == track and start <= at < end]
@@ -81,12 +83,12 @@ def test_own_times_add_up_to_what_the_spans_cover(spans: list[tuple[int, int, in
     columns = np.array(spans, dtype=np.int64).reshape(-1, 3).T
 
     covered = {(track, at) for track, start, end in spans for at in range(start, end)}
-    assert int(own_duration_ns(Spans(*columns)).sum()) == len(covered)
+    assert int(own_duration_ns(Spans.between(*columns)).sum()) == len(covered)
 
 
 @given(nested())
 def test_spans_looked_at_one_after_the_other_are_told_the_same(spans: list[tuple[int, int, int]]) -> None:
-    whole = Spans(*np.array(spans, dtype=np.int64).reshape(-1, 3).T)
+    whole = Spans.between(*np.array(spans, dtype=np.int64).reshape(-1, 3).T)
 
     with mock.patch.object(nesting, "_AT_ONCE", 1):
         own, longest = own_duration_ns(whole), longest_inside_ns(whole)
@@ -100,7 +102,7 @@ def test_millions_of_spans_take_little_more_memory_than_their_times() -> None:
     count = 2**19
     blocks = np.arange(count).reshape(-1, 2**16)
     start = 1000 * np.concatenate([*blocks[1::2], *blocks[::2]])
-    spans = Spans(np.zeros(count, dtype=np.int32), start, start + 500)
+    spans = Spans.between(np.zeros(count, dtype=np.int32), start, start + 500)
 
     tracemalloc.start()
     try:

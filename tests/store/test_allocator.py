@@ -1,10 +1,15 @@
 """Freed memory goes back to the system when a process has grown, and not after each of one hundred small tables."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from traceforge.store import allocator
 
 MIB = 1024 * 1024
+POLARS, OURS = "dirty_decay_ms:500,muzzy_decay_ms:1000", "dirty_decay_ms:0,muzzy_decay_ms:0"
 
 
 @pytest.fixture
@@ -39,3 +44,31 @@ def test_a_system_without_malloc_trim_is_left_alone(monkeypatch: pytest.MonkeyPa
     held(monkeypatch, 500)
 
     allocator.give_back_freed()
+
+
+@pytest.mark.parametrize(
+    ("found", "left"),
+    [
+        ("", OURS),
+        (POLARS, OURS),  # polars in the process that started this one
+        (f"{POLARS},{OURS}", OURS),  # the same in a process of ours
+        ("dirty_decay_ms:2000", "dirty_decay_ms:2000"),  # somebody's own
+    ],
+)
+def test_polars_gives_back_what_is_free_unless_somebody_asked_for_something_else(
+    monkeypatch: pytest.MonkeyPatch, found: str, left: str
+) -> None:
+    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda _name: object())
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", found)
+
+    allocator.give_back_large_arrays()
+
+    assert os.environ["_RJEM_MALLOC_CONF"] == left
+
+
+def test_polars_sets_what_is_known_of_it() -> None:
+    code = "import os, polars; print(os.environ['_RJEM_MALLOC_CONF'])"
+    environment = {name: value for name, value in os.environ.items() if name != "_RJEM_MALLOC_CONF"}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+
+    assert ran.stdout.strip() == POLARS

@@ -132,7 +132,8 @@ def _groups(judged: _Judged) -> pl.DataFrame:
     """Calls that share all keys, and their amounts."""
     code, lasting = narrow(_as_one(list(judged.keys.values()))), narrow(judged.duration_ns)
     order = np.lexsort((lasting, code)).astype(places_type(len(code)))
-    code, lasting = code[order], lasting[order]
+    code = code[order]
+    lasting = lasting[order]  # one after the other: each is as large as the rank
     is_first = np.ones(len(code), dtype=np.bool_)
     is_first[1:] = code[1:] != code[:-1]
     first = np.flatnonzero(is_first)

@@ -28,9 +28,19 @@ _AT_ONCE = 65_536
 class Spans:
     """Stretches of threads, in any order; shapes (spans,)."""
 
-    track: Integers
+    track: NDArray[Any]
     start_ns: Integers
-    end_ns: Integers
+    duration_ns: NDArray[Any]
+
+    @classmethod
+    def between(cls, track: NDArray[Any], start_ns: Integers, end_ns: Integers) -> "Spans":
+        """Those that last until some ends."""
+        return cls(track, start_ns, end_ns - start_ns)
+
+    def ends_ns(self, places: Integers) -> Integers:
+        """When some of them end: of all, which may be millions, that is not kept."""
+        result: Integers = self.start_ns[places] + self.duration_ns[places]
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +94,16 @@ def innermost(spans: Spans, track: Integers, at_ns: Integers) -> Integers:
         if own in asked:
             points = asked[own]
             found = line.around(at_ns[points])
-            result[points] = np.where(spans.end_ns[found] > at_ns[points], found, NONE)
+            result[points] = np.where(spans.ends_ns(found) > at_ns[points], found, NONE)
     return result
 
 
 def own_duration_ns(spans: Spans) -> Integers:
     """How long each span lasts without those directly inside it, never negative, ns."""
-    own = spans.end_ns - spans.start_ns
+    own = spans.duration_ns.astype(np.int64)
     for inside, parent in _directly_inside(spans):
         # A child that reaches beyond its parent takes from it what it covers.
-        covered = np.minimum(spans.end_ns[inside], spans.end_ns[parent]) - spans.start_ns[inside]
+        covered = np.minimum(spans.ends_ns(inside), spans.ends_ns(parent)) - spans.start_ns[inside]
         np.subtract.at(own, parent, covered)
     np.maximum(own, 0, out=own)
     return own
@@ -103,7 +113,7 @@ def longest_inside_ns(spans: Spans) -> Integers:
     """How long the longest span directly inside each lasts, ns; 0 where there is none."""
     longest = np.zeros(len(spans.track), dtype=np.int64)
     for inside, parent in _directly_inside(spans):
-        np.maximum.at(longest, parent, spans.end_ns[inside] - spans.start_ns[inside])
+        np.maximum.at(longest, parent, spans.duration_ns[inside])
     return longest
 
 
@@ -112,7 +122,7 @@ def _directly_inside(spans: Spans) -> Iterator[tuple[Integers, Integers]]:
     for _, places in _ordered(spans):
         for some in _apart(spans, places):
             for inside, parent in _line(spans, places[some]).with_parents():
-                known = (parent != NONE) & (spans.end_ns[parent] > spans.start_ns[inside])
+                known = (parent != NONE) & (spans.ends_ns(parent) > spans.start_ns[inside])
                 yield inside[known], parent[known]
 
 
@@ -121,7 +131,7 @@ def _apart(spans: Spans, places: Integers) -> Iterator[slice]:
     first, open_until = 0, np.iinfo(np.int64).min
     for some in in_parts(len(places)):
         own = places[some]
-        reach = np.maximum.accumulate(np.concatenate([[open_until], spans.end_ns[own]]))
+        reach = np.maximum.accumulate(np.concatenate([[open_until], spans.ends_ns(own)]))
         free = np.flatnonzero(spans.start_ns[own] >= reach[:-1])
         if len(free) and (cut := some.start + int(free[-1])) > first:
             yield slice(first, cut)
@@ -165,7 +175,7 @@ def _lines(spans: Spans) -> Iterator[tuple[int, _ThreadSpans]]:
 
 def _ordered(spans: Spans) -> Iterator[tuple[int, Integers]]:
     """Each track with the places of the spans on it that last, by their start, the longest of equals first."""
-    lasts = spans.end_ns > spans.start_ns
+    lasts = spans.duration_ns > 0
     all_last = bool(lasts.all())
     for track, all_places in _by_track(spans.track).items():
         places = all_places if all_last else all_places[lasts[all_places]]
@@ -181,7 +191,7 @@ def _in_order(spans: Spans, places: Integers) -> Integers:
             places = np.concatenate([places[since:until] for since, until in stretches])
         if _is_ordered(spans, places):
             return places
-    result: Integers = places[np.lexsort((-spans.end_ns[places], spans.start_ns[places]))]
+    result: Integers = places[np.lexsort((-spans.ends_ns(places), spans.start_ns[places]))]
     return result
 
 
@@ -189,7 +199,7 @@ def _is_ordered(spans: Spans, places: Integers) -> bool:
     """Whether spans are so already, as they mostly are written: millions are not sorted for nothing."""
     for some in in_parts(len(places) - 1):
         own = places[some.start : some.stop + 1]
-        starts, ends = spans.start_ns[own], spans.end_ns[own]
+        starts, ends = spans.start_ns[own], spans.ends_ns(own)
         later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ends[1:] <= ends[:-1]))
         if not later.all():
             return False
@@ -198,7 +208,7 @@ def _is_ordered(spans: Spans, places: Integers) -> bool:
 
 def _line(spans: Spans, places: Integers) -> _ThreadSpans:
     """Spans of one thread that last, in order."""
-    starts, ends, numbers = spans.start_ns[places], np.sort(spans.end_ns[places]), np.arange(len(places))
+    starts, ends, numbers = spans.start_ns[places], np.sort(spans.ends_ns(places)), np.arange(len(places))
     depths = numbers - np.searchsorted(ends, starts, side="right")
     numbers += depths * len(places)
     numbers.sort()

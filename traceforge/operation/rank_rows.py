@@ -45,13 +45,15 @@ SELECT source_id, kind_id, track, name, class, role FROM classed WHERE role IS N
 _EVENTS = """
 SELECT source_id, kind_id, COALESCE(raw_start_ns, -1) AS start_ns, {columns}
 FROM raw.occurrence
-WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
+WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN ({kinds})
 """
 _SIZES = """
 SELECT COUNT(*), MIN(event_id), MAX(event_id), MAX(duration_ns)
 FROM raw.occurrence
-WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
+WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN ({kinds})
 """
+# Kinds as stretches of their numbers: a rank with as many names as events has a hundred thousand of them.
+_IN_STRETCHES = "SELECT UNNEST(RANGE(one[1], one[2])) FROM (SELECT UNNEST($4) AS one)"
 _AT_ONCE = 262_144
 _LASTING, _LINK = "COALESCE(duration_ns, -1) AS duration_ns", "COALESCE(correlation, -1) AS correlation"
 _BETWEEN = " AND raw_start_ns >= $5 AND raw_start_ns < $6"
@@ -59,7 +61,7 @@ _PIECE = " AND event_id >= {first} AND event_id < {behind}"
 _COUNTS = """
 SELECT source_id, kind_id, COUNT(*) AS events
 FROM raw.occurrence
-WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN (SELECT UNNEST($4))
+WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_id IN ({kinds})
 GROUP BY source_id, kind_id
 ORDER BY source_id, kind_id
 """
@@ -102,7 +104,7 @@ class Rows:
 
     def spans(self) -> Spans:
         """The stretches they last."""
-        return Spans(self.track, self.start_ns, self.start_ns + self.duration_ns)
+        return Spans(self.track, self.start_ns, self.duration_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ class RoleKinds:
         """The same of a batch of one rank, whose events are not held beside their rows: there may be millions."""
         source_id = self.batch.ranks[0].source_id
         with self.store.narrowed(source_id, source_id):
-            sizes = _SIZES + (_BETWEEN if between else "")
+            sizes = _SIZES.format(kinds=_IN_STRETCHES) + (_BETWEEN if between else "")
             asked = [[source_id], source_id, source_id, self._of_role(role), *(between or ())]
             ((count, first, last, longest_ns),) = self.store.rows(sizes, asked)
         ids = range(first or 0, (last or 0) + 1)
@@ -151,7 +153,7 @@ class RoleKinds:
         return found
 
     def _events(self, role: str, between: tuple[int, int] | None, ids: range | None = None) -> Parts:
-        sql = _EVENTS.format(columns=_COLUMNS[role]) + (_BETWEEN if between else "")
+        sql = _EVENTS.format(columns=_COLUMNS[role], kinds=_IN_STRETCHES) + (_BETWEEN if between else "")
         if ids is not None:
             sql += _PIECE.format(first=ids.start, behind=ids.stop)
         events = self.batch.by_file(self.store, sql, [self._of_role(role), *(between or ())])
@@ -179,14 +181,17 @@ class RoleKinds:
 
     def tracks(self, role: str) -> dict[int, int]:
         """The track of each file that has most events of a role."""
-        counts = self.batch.by_file(self.store, _COUNTS, [self._of_role(role)]).frame
+        counts = self.batch.by_file(self.store, _COUNTS.format(kinds=_IN_STRETCHES), [self._of_role(role)]).frame
         tracks = counts.join(self.kinds.frame, on=["source_id", "kind_id"]).filter(pl.col("role") == role)
         sums = tracks.group_by("source_id", "track").agg(pl.col("events").sum())
         most = sums.sort("events", "track", descending=[True, False]).unique("source_id", keep="first")
         return dict(most.select("source_id", "track").iter_rows())
 
-    def _of_role(self, role: str) -> list[int]:
-        return self.kinds.frame.filter(pl.col("role") == role)["kind_id"].unique().to_list()
+    def _of_role(self, role: str) -> list[list[int]]:
+        """Stretches of the numbers that kinds of a role have, the end excluded."""
+        numbers = self.kinds.frame.filter(pl.col("role") == role)["kind_id"].unique().sort().to_numpy()
+        stretches = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+        return [[int(one[0]), int(one[-1]) + 1] for one in stretches if len(one)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from pathlib import Path
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
 # jemalloc, as polars builds it in, else keeps free pages for ten seconds and longer.
 _OF_POLARS, _AT_ONCE = "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0"
+# What polars, imported by the process that started this one, has left there of its own.
+_BY_POLARS = "dirty_decay_ms:500,muzzy_decay_ms:1000"
 _LARGE_BYTES = 4 * 1024 * 1024
 _WORTH_TRIMMING_BYTES = 192 * 1024 * 1024
 _WORTH_ANOTHER_BYTES = 32 * 1024 * 1024
@@ -54,7 +56,8 @@ def give_back_large_arrays() -> None:
 
     To be called before polars is imported: its own allocator reads once how long to keep what is free.
     """
-    os.environ.setdefault(_OF_POLARS, _AT_ONCE)
+    asked = os.environ.get(_OF_POLARS, "").removeprefix(_BY_POLARS).strip(",")
+    os.environ[_OF_POLARS] = asked or _AT_ONCE
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):

@@ -14,6 +14,7 @@ import numpy as np
 from traceforge.timeline.layers import Intervals, Times, join, subtract, union
 from traceforge.timeline.rank_events import NO_EVENTS, Events
 
+_AT_ONCE = 131_072
 # What blocks the thread by its name.
 _WAITS = ("communication_wait", "host_communication")
 
@@ -63,9 +64,11 @@ class _Named:
 
 def _split(events: Events, calls_ns: Times) -> _Named:
     starts = np.append(np.sort(calls_ns), np.iinfo(np.int64).max)
-    next_call = starts[np.searchsorted(starts, events.starts_ns)]
-    encloses = next_call < events.ends_ns
-    return _Named(*(union(events.starts_ns[some], events.ends_ns[some]) for some in (~encloses, encloses)))
+    encloses = np.empty(len(events.starts_ns), dtype=np.bool_)
+    for first in range(0, len(encloses), _AT_ONCE):  # there may be millions
+        some = slice(first, first + _AT_ONCE)
+        encloses[some] = starts[np.searchsorted(starts, events.starts_ns[some])] < events.ends_ns[some]
+    return _Named(*(events.those(some).union() for some in (~encloses, encloses)))
 
 
 def _unblocked(enclosing: Intervals, training: Mapping[str, Events], ends_ns: Times) -> Intervals:

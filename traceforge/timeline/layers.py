@@ -42,10 +42,10 @@ def union(starts_ns: Times, ends_ns: Times) -> Intervals:
     if (starts_ns[1:] < starts_ns[:-1]).any():
         order = np.argsort(starts_ns, kind="stable")
         starts_ns, ends_ns = starts_ns[order], ends_ns[order]
+    if (starts_ns[1:] > ends_ns[:-1]).all():
+        return Intervals(starts_ns, ends_ns)
     reach = np.maximum.accumulate(ends_ns)
     is_first = np.concatenate(([True], starts_ns[1:] > reach[:-1]))
-    if is_first.all():
-        return Intervals(starts_ns, ends_ns)
     first = np.flatnonzero(is_first)
     last = np.concatenate((first[1:] - 1, [len(starts_ns) - 1]))
     return Intervals(starts_ns[first], reach[last])

@@ -59,6 +59,10 @@ class Events:
         """When any of them runs."""
         return union(self.starts_ns, self.ends_ns)
 
+    def those(self, chosen: NDArray[np.bool_]) -> "Events":
+        """Some of them; the same arrays where it is all."""
+        return self if chosen.all() else Events(self.starts_ns[chosen], self.ends_ns[chosen])
+
 
 NO_EVENTS = Events(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
@@ -174,14 +178,9 @@ def by_class(
         first = some.stop
     names = classes()
     every = {names[number]: events for number, (events, _) in found.items()}
-    own = {names[number]: _chosen(*one) for number, one in found.items() if one[1].any()}
+    own = {names[number]: one[0].those(one[1]) for number, one in found.items() if one[1].any()}
     return RankEvents(every, own)
 
 
 def _room(count: int) -> Events:
     return Events(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
-
-
-def _chosen(events: Events, chosen: NDArray[np.bool_]) -> Events:
-    """Some events; the same arrays where it is all of them."""
-    return events if chosen.all() else Events(events.starts_ns[chosen], events.ends_ns[chosen])

@@ -57,7 +57,9 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     work = "is_operation" if has_operations else "is_annotation"
     # What a pacing hook asked for takes as long as it asked for, whatever runs beside it.
     events = events.filter(~pl.col("is_annotation" if has_operations else "is_pacing"))
-    longest = longest_inside_ns(Spans(*(events[name].to_numpy() for name in ("track_id", "start_ns", "end_ns"))))
+    longest = longest_inside_ns(
+        Spans.between(*(events[name].to_numpy() for name in ("track_id", "start_ns", "end_ns")))
+    )
     own = pl.Series(longest) <= thresholds.MOST_WITHIN_SHARE * (events["end_ns"] - events["start_ns"])
     return _numbered(store, run_id, rank, events.filter(own & events[work]))
 

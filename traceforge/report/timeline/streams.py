@@ -118,7 +118,7 @@ def _operations(device: pl.DataFrame, events: pl.DataFrame) -> list[str | None]:
 
 
 def _spans(events: pl.DataFrame) -> Spans:
-    return Spans(*(events[name].to_numpy().astype(np.int64) for name in ("track_id", "start_ns", "end_ns")))
+    return Spans.between(*(events[name].to_numpy().astype(np.int64) for name in ("track_id", "start_ns", "end_ns")))
 
 
 def _row(title: str, work: pl.DataFrame) -> Blocks:
@@ -161,7 +161,7 @@ def _busiest(events: pl.DataFrame, column: str) -> list[int]:
 
 def _innermost_row(title: str, operations: pl.DataFrame, window: tuple[int, int]) -> Blocks:
     spans = _spans(operations)
-    edges = np.unique(np.clip(np.concatenate([spans.start_ns, spans.end_ns]), *window))
+    edges = np.unique(np.clip(np.concatenate([spans.start_ns, spans.start_ns + spans.duration_ns]), *window))
     inside = innermost(spans, np.full(len(edges), spans.track[0]), edges)[:-1]
     changes = np.flatnonzero(np.diff(inside, prepend=NONE - 1))
     owner = inside[changes]
