@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 IGNORED = "ignored"
 """Class of events that say nothing about work."""
@@ -51,12 +52,14 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     """The whole file.
 
     Attributes:
+        collective_libraries: how names of their kernels and calls begin.
         phases: what a rank does at an instant, by precedence.
         canonical_categories: today's spelling of older and other vendors' categories.
         classes: event classes by precedence.
         unnamed: what owns time under no name.
     """
 
+    collective_libraries: tuple[str, ...]
     phases: tuple[str, ...]
     canonical_categories: dict[str, str]
     classes: tuple[EventClass, ...] = msgspec.field(name="class")
@@ -90,7 +93,10 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
 @cache
 def vocabulary() -> Vocabulary:
     """The vocabulary of this version."""
-    return msgspec.toml.decode(_FILE.read_bytes(), type=Vocabulary)
+    words = msgspec.toml.decode(_FILE.read_bytes(), type=Vocabulary)
+    any_library = f"(?:{'|'.join(words.collective_libraries)})"
+    classes = (replace(one, pattern=one.pattern.replace("{libraries}", any_library)) for one in words.classes)
+    return replace(words, classes=tuple(classes))
 
 
 def fill_placeholders(text: str) -> str:

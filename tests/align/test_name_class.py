@@ -56,6 +56,11 @@ CLASSES = [
     ("user_annotation", "nccl:all_reduce", "communication_call"),
     ("user_annotation", "xccl:all_reduce", "communication_call"),
     ("kernel", "oneccl_ring_exchange", "communication"),
+    # MCCL of Moore Threads and MetaX, and CNCL of Cambricon.
+    ("user_annotation", "mccl:all_reduce", "communication_call"),
+    ("user_annotation", "cncl:all_gather", "communication_call"),
+    ("kernel", "mcclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(mcclWorkElem)", "communication"),
+    ("kernel", "mcclKernel_AllReduce_RING_SIMPLE_Sum___mt_bfloat16", "communication"),
     ("gpu_user_annotation", "nccl:all_reduce", "ignored"),
     # MPI's own calls match no collectives, whatever they are called.
     ("user_annotation", "MPI_Init", "mpi_call"),
@@ -100,6 +105,24 @@ CLASSES = [
     ("Runtime", "cudaLaunchKernel", "launch"),
     ("cuda_driver", "cuLaunchKernelEx", "launch"),
     ("privateuse1_runtime", "musaLaunchKernel", "launch"),
+    ("musa_runtime", "musaMalloc", "allocator"),
+    ("privateuse1_runtime", "musaStreamSynchronize", "synchronisation"),
+    ("privateuse1_driver", "muMemFree_v2", "allocator"),
+    ("cuda_runtime", "mcMemcpy", "synchronisation"),
+    ("cuda_runtime", "mcMallocAsync", "allocator"),
+    # Intel's unified runtime, and its predecessor.
+    ("xpu_runtime", "urEnqueueKernelLaunch", "launch"),
+    ("xpu_runtime", "urEnqueueEventsWait", "launch"),
+    ("xpu_runtime", "urEventWait", "synchronisation"),
+    ("xpu_runtime", "piEventsWait", "synchronisation"),
+    ("xpu_runtime", "urQueueFinish", "synchronisation"),
+    ("xpu_runtime", "urUSMDeviceAlloc", "allocator"),
+    ("xpu_runtime", "urUSMFree", "allocator"),
+    # Cambricon.
+    ("privateuse1_driver", "cnInvokeKernel", "launch"),
+    ("privateuse1_runtime", "cnrtQueueSync", "synchronisation"),
+    ("privateuse1_runtime", "cnrtMalloc", "allocator"),
+    ("privateuse1_runtime", "aclrtMalloc", "allocator"),
     # Other host work.
     ("cpu_op", "aten::mm", "operation"),
     ("Operator", "aten::mm", "operation"),

@@ -70,6 +70,8 @@ def test_arguments_are_stored_as_written(read_kineto: Read) -> None:
         ("rcclGenericKernel", True),
         ("hccl:reduce", True),
         ("xccl:all_reduce", True),
+        ("mccl:all_reduce", True),
+        ("cncl:all_gather", True),
         ("gloo:all_reduce", True),
         ("c10d::broadcast_", True),
         ("mpi:barrier", True),

@@ -9,6 +9,8 @@ example) are left as they are, cut in the middle where they are long.
 import re
 from functools import lru_cache
 
+from traceforge.vocabulary import vocabulary
+
 LONGEST = 80
 _MOST_REMEMBERED = 4_096
 
@@ -27,8 +29,9 @@ _PLAIN_TYPES = frozenset({"int", "float", "double", "bool", "char", "long", "uns
 _SAYS_WHAT = re.compile(r"\b(\w*(?:[Ff]unctor|_kernel_cuda|_kernel_impl|_cuda_impl|_cuda_out|Ops?)(?:_\w+)?)\b")
 _SAYS_NOTHING = re.compile(r"^(?:gpu_kernel_impl\w*|func_wrapper_t|.*Iterator.*|no_?op)$", re.IGNORECASE)
 
+_LIBRARIES = "|".join(vocabulary().collective_libraries)
 _KINDS = (
-    ("communication", r"nccl|rccl|hccl|oneccl|msccl|deep_?ep|nvshmem|cross_device_reduce|multimem"),
+    ("communication", rf"{_LIBRARIES}|deep_?ep|nvshmem|cross_device_reduce|multimem"),
     ("copy", r"^memcpy|^(?:async-)?copy-|copydevice|catarray"),
     ("memset", r"^memset|fillfunctor|fillbuffer"),
     ("attention", r"flash|fmha|attn|attention"),

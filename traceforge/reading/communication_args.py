@@ -20,6 +20,7 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.json_values import NO_TOKEN, UNDECODABLE
 from traceforge.reading.lenient import BEYOND_RANKS, integer_of, text_of
 from traceforge.records import Batch
+from traceforge.vocabulary import vocabulary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +46,9 @@ class _CollectiveArgs(msgspec.Struct, gc=False):
     global_rank_stride: Raw = field(default=NO_TOKEN, name="Global rank stride")
 
 
-COMMUNICATION = re.compile(r"nccl|rccl|hccl|xccl|gloo|c10d|mpi:|ucc:|record_param_comms", re.IGNORECASE)
+COMMUNICATION = re.compile(
+    "|".join([*vocabulary().collective_libraries, "gloo", "c10d", "mpi:", "ucc:", "record_param_comms"]), re.IGNORECASE
+)
 """Found in the names of events of communication."""
 COLLECTIVE_KEYS = ("Collective name", "Process Group Name", "Process Group Ranks", "In msg nelems")
 _COLLECTIVE_KEY = re.compile(b"|".join(f'"{key}"'.encode() for key in COLLECTIVE_KEYS))

@@ -19,12 +19,14 @@ from traceforge.sources.pytorch_et.calls import record_columns
 from traceforge.sources.pytorch_et.nodes import is_on_device
 from traceforge.sources.pytorch_et.operators import Operator
 from traceforge.sources.pytorch_et.units import NodeUnit
+from traceforge.vocabulary import vocabulary
 
 _RECORD = "record_param_comms"
 _OPERATOR = "c10d::"
 _FUNCTIONAL = "_c10d_functional"
-_LAYER = re.compile(r"_?c10d|nccl:|rccl:|hccl:|xccl:|ucc:|mpi:|gloo:")
-_NAME = re.compile(rf"{_RECORD}$|{_LAYER.pattern}|.*(?:nccl|rccl|msccl)", re.IGNORECASE | re.DOTALL)
+_LIBRARIES = "|".join(vocabulary().collective_libraries)
+_LAYER = re.compile(rf"_?c10d|(?:{_LIBRARIES}|ucc|mpi|gloo):")
+_NAME = re.compile(rf"{_RECORD}$|{_LAYER.pattern}|.*(?:{_LIBRARIES})", re.IGNORECASE | re.DOTALL)
 _MOST_LAYERS = 8
 _LARGEST = 2**63 - 1
 
