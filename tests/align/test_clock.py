@@ -77,11 +77,33 @@ def test_strays_drifts_and_jumps_near_an_end_are_no_setting_of_a_clock() -> None
     still = np.zeros(20, dtype=np.int64)
     one = np.arange(20)
 
-    assert jump_place(still + 40 * MS * (one >= 8)) == 8
+    assert jump_place(still + 40 * MS * (one >= 8)) == (8, 8)
     assert jump_place(still + 40 * MS * (one == 8)) is None
     assert jump_place(still + 40 * MS * (one >= 3)) is None
     assert jump_place(one * MS) is None
     assert jump_place(still + 400 * US * (one >= 8)) is None
+
+
+def test_a_clock_that_stands_still_until_it_is_right_is_set_once() -> None:
+    # place        7    8    9   10   11
+    # difference   0   -9  -29  -40  -40  (ms)
+    one = np.arange(20)
+    stands = np.select([one < 8, one == 8, one == 9], [0, -9, -29], -40) * MS
+
+    assert jump_place(stands) == (8, 10)
+    # neither what goes on for long nor what comes back is one
+    assert jump_place(np.clip(one - 6, 0, 7) * -9 * MS) is None
+    assert jump_place(np.where(one == 9, 20 * MS, stands)) is None
+
+
+def test_a_clock_is_no_more_certain_than_its_halves_agree() -> None:
+    # Of 20 ends all lie on the line but every other one of the last twelve, 0.4 ms behind it: most of one half.
+    places = np.arange(20)
+    ends = 10 * MS * places
+
+    offset = common_end_offset(ends, ends + 400 * US * ((places % 2 == 1) & (places >= 8)))
+
+    assert (offset.offset_ns, offset.half_error_ns, offset.residual_ns) == (0, 400 * US, 400 * US)
 
 
 def test_ranks_that_never_meet_the_reference_are_tied_through_others() -> None:

@@ -17,7 +17,8 @@ CREATE OR REPLACE TABLE align.clock (
   -- Reading of the rank's own clock to which offset_ns belongs, ns; NULL when unaligned.
   raw_anchor_ns BIGINT,
   -- How uncertain the offset is, ns (1.48 times the median absolute deviation of the anchors' ends; half the range of
-  -- nine tenths of them where status is bounded; squares add over ties); NULL when unaligned.
+  -- nine tenths of them where status is bounded; half_error_ns where that is more; squares add over ties); NULL when
+  -- unaligned.
   residual_ns BIGINT,
   -- Largest difference between fits of either half of the anchors, ns; NULL where there are fewer than six.
   half_error_ns BIGINT,

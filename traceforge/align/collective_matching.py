@@ -14,7 +14,7 @@ from functools import reduce
 
 import numpy as np
 
-from traceforge.align.pairwise_offset import jump_place
+from traceforge.align.pairwise_offset import Jump, jump_place
 from traceforge.align.sequence_alignment import CallSequence, Numbers, align_sequences, is_shifted
 from traceforge.thresholds import align as thresholds
 
@@ -201,13 +201,13 @@ def _is_plausible(matching: Matching, calls: Sequence[CallSequence], from_first_
     if _share_in_order(some, calls, from_first_to_second) >= thresholds.LEAST_IN_ORDER_SHARE:
         return True
     jump = _setting(some, calls)
-    parts = [] if jump is None else [some[:jump], some[jump:]]
+    parts = [] if jump is None else [some[: jump.until], some[jump.since :]]
     shares = [_share_in_order(part, calls, from_first_to_second) for part in parts]
     return bool(shares) and min(shares) >= thresholds.LEAST_IN_ORDER_SHARE
 
 
-def _setting(place: Numbers, calls: Sequence[CallSequence]) -> int | None:
-    """The first collective after a clock was set, the same for all ranks that it parts from the first; or None."""
+def _setting(place: Numbers, calls: Sequence[CallSequence]) -> Jump | None:
+    """Where a clock was set, the same for all ranks that it parts from the first; or None."""
     iterations, ends = (
         np.stack([getattr(own, field)[of_rank] for own, of_rank in zip(calls, place.T, strict=True)], axis=1)
         for field in ("iteration", "end_ns")
@@ -215,7 +215,11 @@ def _setting(place: Numbers, calls: Sequence[CallSequence]) -> int | None:
     if (iterations != iterations[:, :1]).any() or len(np.unique(iterations[:, 0])) < thresholds.LEAST_PAIRS:
         return None
     jumps = {jump_place(ends[:, rank] - ends[:, 0]) for rank in range(1, ends.shape[1])} - {None}
-    return jumps.pop() if len(jumps) == 1 else None
+    if not jumps:
+        return None
+    # What ends just as a clock is set does so before on one rank, and behind on another.
+    until, since = (list(places) for places in zip(*jumps, strict=True))
+    return Jump(min(until), max(since)) if max(until) <= min(since) else None
 
 
 def _share_in_order(place: Numbers, calls: Sequence[CallSequence], from_first_to_second: bool) -> float:

@@ -9,6 +9,7 @@ time. Not handled: a constant skew of the ends (such as a rank's place in a ring
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,8 @@ def common_end_offset(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | Non
     instants = other_ends_ns[[0, len(order) // 2, -1]]
     halves = [_fitted(ends_ns[n::2], other_ends_ns[n::2], drift_ppb).course.at(instants) for n in (0, 1)]
     half_error = int(np.abs(halves[0] - halves[1]).max())
-    return replace(offset, half_error_ns=half_error)
+    # Ends may lie close to a course that is not theirs for all of the time.
+    return replace(offset, residual_ns=max(offset.residual_ns or 0, half_error), half_error_ns=half_error)
 
 
 def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offset:
@@ -96,24 +98,42 @@ def _fitted(ends_ns: Times, other_ends_ns: Times, drift_ppb: int | None) -> Offs
     return _of_one_course(ends_ns, other_ends_ns, drift_ppb)
 
 
-def jump_place(differences_ns: Times) -> int | None:
-    """Place from which on one of two clocks is set, of differences in order of time, shape (collectives,); or None."""
+class Jump(NamedTuple):
+    """One of two clocks is set: places of the first difference that is not as before, and of the first as behind it."""
+
+    until: int
+    since: int
+
+
+def jump_place(differences_ns: Times) -> Jump | None:
+    """Where one of two clocks is set, of differences in order of time, shape (collectives,); or None.
+
+    A clock that is set back may stand still until it is right: what ends meanwhile is on the way from before to behind.
+    """
     least = thresholds.LEAST_DRIFT_ANCHORS // 2
     if len(differences_ns) < 2 * least:
         return None
-    steps = np.abs(np.diff(differences_ns))
-    place = int(steps.argmax())
-    others = np.delete(steps, place)
-    limit = max(thresholds.LEAST_JUMP_NS, thresholds.LEAST_JUMP_SPREADS * mad_sd(others))
-    # Any other step far out makes the largest one no exception.
-    is_alone = steps[place] >= limit and steps[place] >= thresholds.LEAST_JUMP_RATIO * int(others.max())
-    return place + 1 if is_alone and least <= place + 1 <= len(differences_ns) - least else None
+    steps = np.diff(differences_ns)
+    place = int(np.abs(steps).argmax())
+    limit = max(thresholds.LEAST_JUMP_NS, thresholds.LEAST_JUMP_SPREADS * mad_sd(np.abs(np.delete(steps, place))))
+    if abs(steps[place]) < limit:
+        return None
+    apart = np.flatnonzero(steps * np.sign(steps[place]) < limit)
+    first = int(apart[apart < place].max(initial=-1)) + 1
+    behind = int(apart[apart > place].min(initial=len(steps)))
+    jump = Jump(first + 1, behind)
+    if jump.until < least or jump.since > len(differences_ns) - least or jump.since - jump.until > least:
+        return None
+    # Any other step far out makes this one no exception.
+    others, total = np.delete(steps, np.s_[first:behind]), abs(int(steps[first:behind].sum()))
+    return jump if total >= thresholds.LEAST_JUMP_RATIO * int(np.abs(others).max()) else None
 
 
-def _of_two_lines(ends_ns: Times, other_ends_ns: Times, jump: int, drift_ppb: int | None) -> Offset:
+def _of_two_lines(ends_ns: Times, other_ends_ns: Times, jump: Jump, drift_ppb: int | None) -> Offset:
     """Two lines; from the last end before the jump to the first behind it, where nothing is known, a steep one."""
-    parts = [_of_one_course(ends_ns[one], other_ends_ns[one], drift_ppb) for one in (np.s_[:jump], np.s_[jump:])]
-    knots = np.array([other_ends_ns[0], other_ends_ns[jump - 1], other_ends_ns[jump]])
+    sides = (np.s_[: jump.until], np.s_[jump.since :])
+    parts = [_of_one_course(ends_ns[one], other_ends_ns[one], drift_ppb) for one in sides]
+    knots = other_ends_ns[[0, jump.until - 1, jump.since]]
     before, after = (one.course for one in parts)
     offsets = np.array([*before.at(knots[:2]), *after.at(knots[2:])])
     steep = round(int(offsets[2] - offsets[1]) * BILLION / int(knots[2] - knots[1]))
