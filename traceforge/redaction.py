@@ -41,7 +41,8 @@ FREE_TEXT = frozenset(
         "fabric.hang.stack", "meta.rack_pattern.pattern",
         "raw.chakra_attribute.value", "raw.chakra_file.metadata", "raw.flight_recorder_entry.stack",
         "raw.argument.args", "raw.profile.metadata", "raw.operation_input.concrete",
-        "raw.nccl_environment.value", "raw.nccl_event.text", "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
+        "raw.nccl_environment.value", "raw.nccl_event.text", "raw.nccl_exception.text",
+        "raw.nccl_unparsed.example", "raw.nccl_unparsed.template",
     }
 )  # fmt: skip
 """Columns that may hold anything a program or a person wrote: names in them cannot be recognised, so all of it goes."""

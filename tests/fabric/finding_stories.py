@@ -169,6 +169,25 @@ def lost_request() -> Pair:
     return [first, second]
 
 
+def gave_up() -> Pair:
+    """Nobody set NCCL_DEBUG: rank 1 cannot register memory, and rank 0 loses it."""
+    first, second = pair()
+    error = "DistBackendError: NCCL error in: /c10d/ProcessGroupNCCL.cpp:3690,"
+    first.lines = [
+        f"[rank0]: {error} remote process exited or there was a network error, NCCL version 2.27.3",
+        "[rank0]: ncclRemoteError: A call failed possibly due to a network error.",
+        "[rank0]: Last error:",
+        "[rank0]: Connection closed by remote peer b<50012>",
+    ]
+    second.lines = [
+        f"[rank1]: {error} unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.3",
+        "[rank1]: ncclSystemError: System call or external library call failed.",
+        "[rank1]: Last error:",
+        "[rank1]: Call to ibv_reg_mr failed",
+    ]
+    return [first, second]
+
+
 def failure_survived() -> Pair:
     return [_failed(process, gave_up=False) for process in pair()]
 
@@ -231,6 +250,11 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry timeout", [0]),
     "failed_call": (broken_connection, "1 call failed on host b (rank 1): socketProgressOpt: Call to recv", [1]),
+    "failed_operation": (
+        gave_up,
+        "gave an operation up (rank 1): unhandled system error; its last words: Call to",
+        [1],
+    ),
     "failed_request": (lost_request, "2 network requests failed on host b (rank 1): NET/OFI Request", [1]),
     "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),

@@ -23,7 +23,10 @@ class NcclLogSource:
     """The source `nccl_log`."""
 
     name = "nccl_log"
-    marks = (b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ")
+    marks = (
+        b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ", b"NCCL error in: ", b"async exception: NCCL error: ",
+        b"Watchdog caught collective operation timeout: WorkNCCL(",
+    )  # fmt: skip
     """Texts of a first line, which in the output of a job may stand far behind the first bytes."""
 
     def recognises(self, head: bytes) -> bool:

@@ -31,7 +31,7 @@ class LineReader:
 
     def may_hold_records(self, line: bytes) -> bool:
         """A quick test that few lines of other programs pass."""
-        return b"CCL" in line or b"# " in line or self._state.neighbours.in_table
+        return b"CCL" in line or b"# " in line or self._state.neighbours.goes_on
 
     def read(self, line: bytes, number: int, record_id: int) -> int:
         """Store the records of a line.

@@ -1,6 +1,7 @@
-"""Lines of others in the same output: banners without head, nccl-tests tables, PyTorch's watchdog.
+"""Lines of others in the same output: banners without head, nccl-tests tables, PyTorch's watchdog and exceptions.
 
-In: lines without a record. Out: rows of raw.nccl_bench*, raw.nccl_watchdog, under a rule's name.
+In: lines without a record. Out: rows of raw.nccl_bench*, raw.nccl_watchdog, under a rule's name; exceptions have a
+module of their own.
 Idea: they share the stream with NCCL's records, so they are read with them and are records too. Rows of a table are
 looked for only behind its heading. Not handled: JSON output of nccl-tests, the text of NCCL's RAS.
 Seen: nccl-tests 2.0 to 2.17, PyTorch 2.0 to 2.8.
@@ -9,6 +10,7 @@ Seen: nccl-tests 2.0 to 2.17, PyTorch 2.0 to 2.8.
 import re
 from collections.abc import Mapping
 
+from traceforge.sources.nccl_log.exceptions import TorchExceptions
 from traceforge.sources.nccl_log.grammar import Rule, fitting, row_of, rule
 from traceforge.sources.nccl_log.quantities import Read, gigabytes, integer, microseconds, milliseconds
 from traceforge.sources.nccl_log.tables import Tables
@@ -69,12 +71,19 @@ class Neighbours:
 
     Attributes:
         in_table: whether rows of a table are expected.
+        exceptions: what reads those.
     """
 
     def __init__(self, tables: Tables) -> None:
         self.in_table = False
+        self.exceptions = TorchExceptions(tables)
         self._tables = tables
         self._test: str | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next lines may belong to what was begun, whatever they look like."""
+        return self.in_table or self.exceptions.is_open
 
     def banner(self, text: str) -> str | None:
         """The banner in a line, from its first word on; None where there is none."""
@@ -83,6 +92,8 @@ class Neighbours:
 
     def read(self, text: str, record_id: int) -> str | None:
         """Store what a line says; returns its rule's name, None where it says nothing."""
+        if (self.exceptions.is_open or "NCCL error" in text) and self.exceptions.read(text, record_id):
+            return "exception"
         if "# " in text and self._heading(text, record_id):
             return "bench_rank"
         if self.in_table and (match := _BENCH.match(text)):

@@ -1,9 +1,9 @@
 """Whether bytes are a log with records of NCCL. In: the first bytes of a file. Out: yes or no.
 
-Idea: one full head (host:pid:tid ... NCCL INFO), banner, watchdog line or nccl-tests heading is enough, unless the text
-is XML or JSON (but for lines that a collector wrapped in JSON), or source code that quotes such lines: code must
-not outweigh records. Documents that quote logs are
-taken. Not handled: logs whose first record stands beyond the first bytes (a long training output before it).
+Idea: one full head (host:pid:tid ... NCCL INFO), banner, line of PyTorch on NCCL or nccl-tests heading is enough,
+unless the text is XML or JSON (but for lines that a collector wrapped in JSON), or source code that quotes such lines:
+code must not outweigh records. Documents that quote logs are taken.
+Not handled: logs whose first record stands beyond the first bytes (a long training output before it).
 """
 
 import re
@@ -20,6 +20,7 @@ _FRAME = re.compile(rb'File "[^"\n]+", line \d+')
 _NEIGHBOURS = re.compile(
     rb"^(?:[^\n]{0,80}[>\])]:? ?)?(?:NCCL|RCCL) version ?:? ?\d+\.\d+"
     rb"|Watchdog caught collective operation timeout: WorkNCCL\("
+    rb"|NCCL error in: \S+/(?:ProcessGroupNCCL|NCCLUtils)\.[ch]pp:\d+, |async exception: NCCL error: "
     rb"|# +size +count +type +(?:redop|root|time)|# Collective test starting: \w+",
     re.MULTILINE,
 )

@@ -78,6 +78,7 @@ _COLUMNS = {
     "watchdog": "record_id i64!, event str!, rank i32, process_group_id i32, process_group_name str, sequence i64,"
     " op str, in_elements i64, out_elements i64, timeout_ns i64, age_ns i64, last_enqueued i64, last_started i64,"
     " last_completed i64",
+    "exception": "record_id i64!, rank i32, place str, meaning str!, result str, nccl_version str, text str",
     "kernel_event": "record_id i64!, handle_id i64, event str!, rank i32!, block i32!, channel i32, op_count str!,"
     " device_time_ns i64!, function str, pci_address str, rank_count i32",
 }
