@@ -1,6 +1,7 @@
 """Files of formats that are known and not read are refused by one sentence that names what to use instead."""
 
 import gzip
+import pickle
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ COMMANDS = {
         b'{"1": {"total": 20.5, "memory": 84.3, "fwd_start": [0.1], "fwd_end": [9.5]}}',
         "torch.profiler",
     ),
+    "snapshot.pickle": (pickle.dumps({"segments": [], "device_traces": [[]]}, protocol=4), "torch.profiler"),
+    "table.txt": (b"-" * 55 + b"  " + b"-" * 12 + b"  \n" + b" " * 40 + b"Name    Self CPU %", "export_chrome_trace"),
     "dmon.txt": (b"# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C\n    0     61     38", "--query-gpu"),
     "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),
     "smi.txt": (b"Tue Nov 24\n+-----+\n| NVIDIA-SMI 550.90 |\n", "--query-gpu"),

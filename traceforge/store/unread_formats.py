@@ -71,6 +71,14 @@ _FORMATS = (
         begins=rb'\s*\{\s*"\d+"\s*:\s*\{.*"fwd_start"\s*:\s*\[',
     ),
     _UnreadFormat(
+        "PyTorch's snapshots of memory ({name}) tell of no time: record the steps with torch.profiler",
+        begins=rb"\x80[\x02-\x05].{0,16}(?:X.{4}|\x8c.)(?:segments|device_traces)",
+    ),
+    _UnreadFormat(
+        "the table that torch.profiler prints holds sums: prof.export_chrome_trace('rank0.pt.trace.json')",
+        begins=rb"-{20,}[- ]*\n\s*Name\s+Self (?:CPU|CUDA|XPU)",
+    ),
+    _UnreadFormat(
         f"of nvidia-smi's output, CSV with its header is read: {_SMI}",
         begins=rb"\s*#\s*gpu\b|\s*<\?xml[^>]*>\s*<!DOCTYPE nvidia_smi_log|.{0,200}\| NVIDIA-SMI"
         rb"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, ",
