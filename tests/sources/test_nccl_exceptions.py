@@ -21,6 +21,10 @@ WATCHDOG = (
     "Timeout(ms)=1000000) raised the following async exception: NCCL error: unhandled system error (run with "
     "NCCL_DEBUG=INFO for details), NCCL version 2.25.1"
 )
+EARLY_WATCHDOG = (
+    "[E ProcessGroupNCCL.cpp:542] [Rank 16] Collective WorkNCCL(SeqNum=89, OpType=ALLREDUCE) raised the following "
+    "async exception: NCCL error: remote process exited or there was a network error"
+)
 
 
 def exceptions(folder: Path, *lines: str) -> list[dict[str, Any]]:
@@ -67,6 +71,11 @@ def test_ranks_that_write_at_once_are_told_apart(tmp_path: Path) -> None:
         (
             [WATCHDOG, SYSTEM, "Last error:", "", "Exception raised from checkForNCCLErrorsInternal at NCCL.cpp:1"],
             (3, "unhandled system error", "ncclSystemError", "2.25.1", None),
+        ),
+        # the watchdog of PyTorch 2.1
+        (
+            [EARLY_WATCHDOG, REMOTE],
+            (16, "remote process exited or there was a network error", "ncclRemoteError", None, None),
         ),
         # words in the same line
         (

@@ -14,7 +14,7 @@ _ERROR = re.compile(
     r"(?:NCCL error in: (?P<place>[^\s,]+:\d+), ?|async exception: NCCL error: ?)(?P<meaning>[a-z][\w /]*\w)"
     r"(?:.*?NCCL version (?P<nccl_version>\d[\d.]*\d))?"
 )
-_WHO = re.compile(r".*?\[rank(?P<rank>\d{1,9})\]:? ?")
+_WHO = re.compile(r".*?\[(?:rank|(?:PG [^\]]{1,80} )?Rank )(?P<rank>\d{1,9})\]:? ?")
 _RESULT = re.compile(r"(?P<result>nccl(?:[A-Z][a-z]+)+): ")
 _LAST = re.compile(r"Last error: ?(?P<text>.*)")
 _TRACE = "Exception raised from "  # where NCCL left no last words
