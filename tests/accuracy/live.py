@@ -11,11 +11,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student_t
 
 from tests.accuracy.live_entries import differences, summary
 from tests.accuracy.live_table import render
@@ -35,7 +37,7 @@ LONG_KINDS = ("straggler", "rotating", "busy_wait")
 PLAIN_STEPS, TURN_STEPS = 150, 12 + 24 * 20
 PAIRS, PAIR_STEPS = 4, 72
 LONG_STEPS, PROFILED_FROM, PROFILED_STEPS = 2_000, 600, 20
-_SETTINGS = {"plain": PLAIN_STEPS, "pairs": PAIRS, "steps": LONG_STEPS, "profiled": PROFILED_STEPS}
+_SETTINGS: dict[str, object] = {"plain": PLAIN_STEPS, "pairs": PAIRS, "steps": LONG_STEPS, "profiled": PROFILED_STEPS}
 _MECHANISMS = """
 SELECT mechanism, coefficient, low, high, verdict, n FROM replay.calibration
 WHERE mechanism IN ('arrival_spread', 'co_located_waiting', 'predictability') ORDER BY mechanism
@@ -73,9 +75,15 @@ def case(python: str, folder: Path, kind: str, seed: int) -> dict[str, Any]:
         api.analyze(store)
         [row] = store.query("FROM replay.paced").to_dicts()
     pairs = json.loads((folder / "pairs" / "pairs.json").read_text(encoding="utf-8"))
-    whole = float(np.exp(np.mean([np.log(one["plain"] / one["paced"]) for one in pairs])))
     load = round(os.getloadavg()[0], 1)
-    return {"kind": kind, "seed": seed, "foretold": asdict(foretold), "measured": row, "whole": whole, "load": load}
+    return {"kind": kind, "seed": seed, "foretold": asdict(foretold), "measured": row, "load": load, **of_pairs(pairs)}
+
+
+def of_pairs(pairs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Ratio of throughput by whole runs in turns, and half the width of its interval of 95 %, of logarithms."""
+    logs = np.array([np.log(one["plain"] / one["paced"]) for one in pairs])
+    half = student_t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
+    return {"whole": float(np.exp(logs.mean())), "whole_error": float(half)}
 
 
 def couplings(folder: Path) -> list[dict[str, Any]]:
@@ -107,17 +115,19 @@ def kept(folder: Path, make: Any, *arguments: object) -> dict[str, Any]:
 
 def main(python: str, folder: Path) -> None:
     """All jobs; the tables are written after each, as a run may be cut short."""
+    asked = [python, "-c", "import torch; print(torch.__version__)"]
+    settings = _SETTINGS | {"torch": subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()}
     cases: list[dict[str, Any]] = []
     longs: list[dict[str, Any]] = []
     for seed in SEEDS:
         for kind in KINDS:
             place = folder / f"{kind}{seed}"
             cases.append(kept(place, case, python, place, kind, seed))
-            TABLE.write_text(render(cases, longs, _SETTINGS), encoding="utf-8")
+            TABLE.write_text(render(cases, longs, settings), encoding="utf-8")
     for kind in LONG_KINDS:
         place = folder / f"{kind}-long"
         longs.append(kept(place, long_case, python, place, kind))
-        TABLE.write_text(render(cases, longs, _SETTINGS), encoding="utf-8")
+        TABLE.write_text(render(cases, longs, settings), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Sequence
+from math import hypot, log
 from statistics import geometric_mean
 from typing import Any
 
 _COUPLED = "busy_wait"
 _HEAD = """# Live pacing: foretold from an unpaced recording, and measured by blocks that take turns
 
-Made by `python -m tests.accuracy.live TORCH_PYTHON FOLDER`. Two ranks of gloo on a machine of {cores} cores that other
-programs load (load average {loads}); each job is a session of its own that goes before them (autogroup, niceness
--10). Steps of about 20 ms, four pieces of work and two all-reduces each.
+Made by `python -m tests.accuracy.live TORCH_PYTHON FOLDER`. Two ranks of gloo on a machine of {cores} cores (load
+average {loads}, with the jobs themselves); each job is a session of its own that goes before others (autogroup,
+niceness -10). Steps of about 20 ms, four pieces of work and two all-reduces each.
 
 - `even`: nobody is late.
 - `straggler`: rank 1 sleeps 10 ms longer, always.
@@ -29,10 +30,11 @@ intervals of 95 %. Fewer than 20 pairs: the hook gave pacing up, as it surely co
 
 {counts}
 
+Whole runs have as many paced steps as the blocks, and so about as large an error of their own: of such estimates an
+interval of 95 % holds 83 %, where both are right. That is why both errors are counted beside.
 Where nothing couples the ranks, pacing cost more than was foretold. Perhaps that is because the replay knows the ranks'
 true waits, and a rank in the job only what lies above the shortest transfer that it saw, so that other load looks like
-a lead to it; that was not tested. The mean of four pairs of whole runs has an error of its own, which is not in these
-counts.
+a lead to it; that was not tested.
 
 """
 _COLUMNS = (
@@ -54,7 +56,9 @@ _ENTRIES_HEAD = """
 The profiled steps of the same runs: recorded less profiled time of each blocking all-reduce, us, at 5 %, 50 % and 95 %
 of the calls, and the share within 50 us (asked: all). The call is `c10d::allreduce_`, its end that of
 `gloo:all_reduce`. That range begins when a thread of gloo takes the work up, which is no entry of the program's; it is
-shown for comparison.
+shown for comparison. This PyTorch ({torch}) calls no hooks with a collective: the entry is that into Python's function,
+which runs some 80 us before it comes to the call, as each step begins with a sleep. With PyTorch 2.14, which does call
+them, 99 to 100 % of entries and 66 to 92 % of exits of the same jobs were within 50 us, at a load of 19 to 37.
 
 | job | place | calls | 5 % | 50 % | 95 % | within 50 us |
 |---|---|---|---|---|---|---|
@@ -62,7 +66,7 @@ shown for comparison.
 _PLACES = {"entry": "entry", "exit": "exit", "entry_of_work": "begin of gloo's own work"}
 
 
-def render(cases: Sequence[dict[str, Any]], longs: Sequence[dict[str, Any]], settings: dict[str, int]) -> str:
+def render(cases: Sequence[dict[str, Any]], longs: Sequence[dict[str, Any]], settings: dict[str, object]) -> str:
     """The page."""
     loads = sorted(one["load"] for one in cases)
     head = _HEAD.format(cores=os.cpu_count(), loads=f"{loads[0]} to {loads[-1]}", counts=_counts(cases), **settings)
@@ -70,7 +74,7 @@ def render(cases: Sequence[dict[str, Any]], longs: Sequence[dict[str, Any]], set
     page = head + columns + "".join(_line(one) for one in cases)
     if longs:
         page += _LONG_HEAD.format(**settings) + "".join(_long_lines(one) for one in longs)
-        page += _ENTRIES_HEAD + "".join(_entry_lines(one) for one in longs)
+        page += _ENTRIES_HEAD.format(**settings) + "".join(_entry_lines(one) for one in longs)
     return page
 
 
@@ -82,6 +86,12 @@ def holds_foretold(one: dict[str, Any]) -> bool:
 def holds_whole(one: dict[str, Any]) -> bool:
     """Whether the measured interval holds what whole runs showed."""
     return _is_in(one["whole"], one["measured"])
+
+
+def agrees_with_whole(one: dict[str, Any]) -> bool:
+    """Whether blocks and whole runs differ by no more than the intervals of both allow."""
+    low, middle, high = (log(one["measured"][f"throughput_ratio{end}"]) for end in ("_low", "", "_high"))
+    return abs(middle - log(one["whole"])) <= hypot((high - low) / 2, one["whole_error"])
 
 
 def is_wrongly_supported(one: dict[str, Any]) -> bool:
@@ -104,6 +114,7 @@ def _counts(cases: Sequence[dict[str, Any]]) -> str:
         f"Interval of the blocks holds what was foretold: {_of(map(holds_foretold, cases), count)} (asked 80 %).",
         f"The two intervals meet: {_of((bool(one['measured']['agrees']) for one in cases), count)}.",
         f"Interval of the blocks holds what whole runs show: {_of(map(holds_whole, cases), count)} (asked 90 %).",
+        f"Blocks and whole runs agree within the errors of both: {_of(map(agrees_with_whole, cases), count)}.",
         f"Called supported where the measured interval lies below zero: {wrong} (asked 0). Verdicts: {told}.",
         f"Means, jobs without a coupling: foretold {foretold}, blocks {measured}, whole runs {whole}.",
         f"Means, `{_COUPLED}`: foretold {coupled[1]}, blocks {coupled[0]}.",
@@ -126,7 +137,8 @@ def _line(one: dict[str, Any]) -> str:
     foretold, measured = one["foretold"], one["measured"]
     cells = (
         one["kind"], str(one["seed"]), _interval(foretold), foretold["verdict"].replace("_", " "), _interval(measured),
-        str(measured["pairs"]), _yes(holds_foretold(one)), _yes(measured["agrees"]), change(one["whole"]),
+        str(measured["pairs"]), _yes(holds_foretold(one)), _yes(measured["agrees"]),
+        f"{change(one['whole'])} ± {100 * one['whole_error']:.1f} %",
         _yes(holds_whole(one)), f"{(measured['delay_ns'] or 0) / 1e6:.2f}",
     )  # fmt: skip
     return "| " + " | ".join(cells) + " |\n"
