@@ -169,23 +169,35 @@ def lost_request() -> Pair:
     return [first, second]
 
 
+def _ended(process: Process, meaning: str, result: str, words: str) -> Process:
+    """PyTorch ends a rank with an error of NCCL."""
+    who = f"[rank{process.rank}]: "
+    process.lines += [
+        f"{who}DistBackendError: NCCL error in: /c10d/ProcessGroupNCCL.cpp:3690, {meaning}, NCCL version 2.27.3",
+        f"{who}{result}: A call failed.",
+        f"{who}Last error:",
+        f"{who}{words}",
+    ]
+    return process
+
+
 def gave_up() -> Pair:
     """Nobody set NCCL_DEBUG: rank 1 cannot register memory, and rank 0 loses it."""
-    first, second = pair()
-    error = "DistBackendError: NCCL error in: /c10d/ProcessGroupNCCL.cpp:3690,"
-    first.lines = [
-        f"[rank0]: {error} remote process exited or there was a network error, NCCL version 2.27.3",
-        "[rank0]: ncclRemoteError: A call failed possibly due to a network error.",
-        "[rank0]: Last error:",
-        "[rank0]: Connection closed by remote peer b<50012>",
-    ]
-    second.lines = [
-        f"[rank1]: {error} unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.3",
-        "[rank1]: ncclSystemError: System call or external library call failed.",
-        "[rank1]: Last error:",
-        "[rank1]: Call to ibv_reg_mr failed",
-    ]
-    return [first, second]
+    first, second = Process(0), Process(1)
+    _ended(first, "remote process exited", "ncclRemoteError", "Connection closed by remote peer b<50012>")
+    return [first, _ended(second, "unhandled system error", "ncclSystemError", "Call to ibv_reg_mr failed")]
+
+
+def warned_and_gave_up() -> Pair:
+    """With NCCL_DEBUG=WARN, in which no function says that it gives up."""
+    first, second = failure_survived()
+    return [first, _ended(second, "remote process exited", "ncclRemoteError", "Connection reset by peer")]
+
+
+def told_and_gave_up() -> Pair:
+    """With NCCL_DEBUG=INFO, which says more than the exception."""
+    first, second = broken_connection()
+    return [first, _ended(second, "remote process exited", "ncclRemoteError", "Connection reset by peer")]
 
 
 def failure_survived() -> Pair:

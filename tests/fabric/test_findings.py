@@ -18,6 +18,8 @@ from tests.fabric.finding_stories import (
     only_sockets,
     problem_and_notice,
     shared_over_efa,
+    told_and_gave_up,
+    warned_and_gave_up,
 )
 from tests.fabric.logs import add_dumps, add_logs, built_fabric
 from traceforge.errors import PluginError
@@ -46,6 +48,8 @@ def stories() -> Iterator[Store]:
             failure_survived,
             efa_without_gdr,
             shared_over_efa,
+            told_and_gave_up,
+            warned_and_gave_up,
         ):
             add_logs(store, story(), run_name=story.__name__)
         ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
@@ -198,6 +202,13 @@ def test_nics_that_a_plug_in_lists_under_another_name_are_judged_as_others_are(s
 
     assert sorted(found) == ["rail_mismatch", "shared_nic"]
     assert found["shared_nic"].startswith("On 2 hosts, such as a, 1 of 2 NICs carry all connections")
+
+
+@pytest.mark.parametrize(
+    ("story", "code"), [("warned_and_gave_up", "failed_operation"), ("told_and_gave_up", "failed_call")]
+)
+def test_an_exception_is_told_unless_nccl_says_more_of_it(stories: Store, story: str, code: str) -> None:
+    assert [row["code"] for row in findings_of(stories, story)] == [code]
 
 
 def test_a_failure_after_which_nccl_went_on_is_no_finding(stories: Store) -> None:

@@ -1,4 +1,4 @@
--- PyTorch ended a rank with an error of NCCL, and no line of NCCL itself says more: nobody set NCCL_DEBUG.
+-- PyTorch ended a rank with an error of NCCL, and no lines of NCCL itself say more, as nobody set NCCL_DEBUG=INFO.
 -- Mode: fabric_contention
 -- Severity: problem
 -- Summary: NCCL gave an operation up{of_ranks}: {meaning}{words}.
@@ -18,10 +18,11 @@ origin AS (
     OR NOT EXISTS (SELECT 1 FROM failed AS g WHERE g.run_id = f.run_id AND NOT COALESCE(g.is_consequence, false))
 ),
 told AS (
+  -- Other findings say more of these; a call that failed is one only where NCCL gave up on it.
   SELECT s.run_id
   FROM raw.nccl_event AS e
   JOIN meta.source AS s USING (source_id)
-  WHERE e.kind IN ('completion_error', 'call_failed', 'request_failed', 'cuda_failure')
+  WHERE e.kind IN ('completion_error', 'request_failed', 'unwinding')
 )
 SELECT
   run_id,
