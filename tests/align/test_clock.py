@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.given import MS, US, Trace, data_parallel_job, rows_of
 from tests.stories import told
+from traceforge.align.collective_matching import _setting
 from traceforge.align.pairwise_offset import bounded_offset, common_end_offset, jump_place
+from traceforge.align.sequence_alignment import CallSequence
 
 CLOCKS = "SELECT rank, offset_ns, residual_ns, anchors, status FROM align.clock ORDER BY rank"
 
@@ -94,6 +96,23 @@ def test_a_clock_that_stands_still_until_it_is_right_is_set_once() -> None:
     # neither what goes on for long nor what comes back is one
     assert jump_place(np.clip(one - 6, 0, 7) * -9 * MS) is None
     assert jump_place(np.where(one == 9, 20 * MS, stands)) is None
+
+
+@pytest.mark.parametrize(
+    ("third", "expected"),
+    [
+        ([0] * 8 + [40] * 12, (8, 8)),
+        ([0] * 8 + [25] + [40] * 11, (8, 9)),  # the ninth collective ends while it stands still
+        ([0] * 12 + [40] * 8, None),  # another clock, set later
+    ],
+)
+def test_a_clock_is_set_for_all_ranks_of_its_host_at_once(third: list[int], expected: tuple[int, int] | None) -> None:
+    # given the ends of three ranks in ms, of which the second is set after the eighth of twenty collectives
+    one, sets = np.arange(20), ([0] * 20, [0] * 8 + [40] * 12, third)
+    ends = [100 * MS * one + MS * np.array(by_ms) for by_ms in sets]
+    calls = [CallSequence(one, one, one, end - MS, end) for end in ends]
+
+    assert _setting(np.repeat(one[:, None], 3, axis=1), calls) == expected
 
 
 def test_a_clock_is_no_more_certain_than_its_halves_agree() -> None:
