@@ -264,7 +264,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "failed_call": (broken_connection, "1 call failed on host b (rank 1): socketProgressOpt: Call to recv", [1]),
     "failed_operation": (
         gave_up,
-        "gave an operation up (rank 1): unhandled system error; its last words: Call to",
+        "NCCL failed (rank 1): unhandled system error; last error: Call to",
         [1],
     ),
     "failed_request": (lost_request, "2 network requests failed on host b (rank 1): NET/OFI Request", [1]),

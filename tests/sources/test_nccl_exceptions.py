@@ -46,6 +46,7 @@ def test_ranks_that_write_at_once_are_told_apart(tmp_path: Path) -> None:
         f"[rank0]: {SYSTEM}",
         "[rank0]: Last error:",
         "[rank1]: Last error:",
+        "step 110 loss 2.30",
         "[rank0]: Call to ibv_reg_mr failed",
         "[rank1]: socketProgress: Connection closed by remote peer node1<50012>",
         "[rank0]:[W101 12:08:33.945328381 ProcessGroupNCCL.cpp:1538] Warning: process group has NOT been destroyed",

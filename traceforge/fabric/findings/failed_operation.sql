@@ -1,7 +1,7 @@
 -- PyTorch ended a rank with an error of NCCL, and no lines of NCCL itself say more, as nobody set NCCL_DEBUG=INFO.
 -- Mode: fabric_contention
 -- Severity: problem
--- Summary: NCCL gave an operation up{of_ranks}: {meaning}{words}.
+-- Summary: NCCL failed{of_ranks}: {meaning}{words}.
 -- Next step: Run with NCCL_DEBUG=WARN: it has each rank say which call failed, and costs nothing.
 WITH failed AS (
   SELECT s.run_id, e.source_id, e.record_id, r.line, COALESCE(e.rank, s.rank) AS rank, e.result, e.meaning, e.text,
@@ -29,7 +29,7 @@ SELECT
   CASE WHEN COUNT(DISTINCT rank) = 1 THEN 'rank' ELSE 'job' END AS subject_kind,
   CASE WHEN COUNT(DISTINCT rank) = 1 THEN CAST(MIN(rank) AS VARCHAR) ELSE 'all' END AS subject,
   ARG_MIN(meaning, (source_id, line)) AS meaning,
-  COALESCE('; its last words: ' || ARG_MIN(text, (source_id, line))[:200], '') AS words,
+  COALESCE('; last error: ' || ARG_MIN(text, (source_id, line))[:200], '') AS words,
   LIST(DISTINCT rank) AS ranks,
   CASE
     WHEN BOOL_AND(COALESCE(is_consequence, false))

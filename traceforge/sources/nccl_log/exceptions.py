@@ -27,7 +27,7 @@ class TorchExceptions:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._open: dict[int | None, dict[str, object]] = {}
-        self._are_words_next: set[int | None] = set()
+        self._words_next: dict[int | None, bool] = {}  # whether such a line names its rank
         self._lines_left = 0
 
     @property
@@ -49,19 +49,22 @@ class TorchExceptions:
             self.finish()
         elif rank is not None or None not in self._open:
             # Lines that name no rank belong to what was begun last.
-            self._more(next(reversed(self._open)) if rank is None else rank, text[who.end() if who else 0 :])
+            own = next(reversed(self._open)) if rank is None else rank
+            self._more(own, text[who.end() if who else 0 :], is_named=who is not None)
         else:
-            self._more(None, text)
+            self._more(None, text, is_named=False)
         return False
 
-    def _more(self, rank: int | None, text: str) -> None:
+    def _more(self, rank: int | None, text: str, *, is_named: bool) -> None:
         if rank not in self._open:
             return
         row = self._open[rank]
-        if rank in self._are_words_next:
-            self._end(rank, text)
+        if rank in self._words_next:
+            # Where lines name their rank, one that does not is somebody else's output.
+            if self._words_next[rank] == is_named:
+                self._end(rank, text)
         elif last := _LAST.match(text.strip()):
-            self._are_words_next.add(rank)
+            self._words_next[rank] = is_named
             if last["text"]:
                 self._end(rank, last["text"])
         elif result := _RESULT.match(text.strip()):
@@ -73,7 +76,7 @@ class TorchExceptions:
         self._close(rank)
 
     def _close(self, rank: int | None) -> None:
-        self._are_words_next.discard(rank)
+        self._words_next.pop(rank, None)
         if (row := self._open.pop(rank, None)) is not None:
             self._tables.add("exception", row)
 

@@ -4,7 +4,7 @@ CREATE TABLE raw.nccl_exception (
   source_id INTEGER NOT NULL,
   -- Joins raw.nccl_record.record_id within the source.
   record_id BIGINT NOT NULL,
-  -- Global rank as the line names it (since PyTorch 2.2); NULL where it names none.
+  -- Global rank as the line names it (since PyTorch 2.2), or the watchdog's rank in its process group; NULL where none.
   rank INTEGER,
   -- File and line of PyTorch that gave up; NULL where the watchdog did.
   place VARCHAR,
