@@ -109,6 +109,10 @@ def test_what_stands_far_behind_is_of_something_else(tmp_path: Path) -> None:
     assert [(row["meaning"], row["text"]) for row in found] == [("internal error", None)]
 
 
+def test_a_line_that_only_speaks_of_an_error_begins_none(tmp_path: Path) -> None:
+    assert exceptions(tmp_path, "retrying after an NCCL error", "[rank0]: NCCL error, see above", "Last error: x") == []
+
+
 def test_source_code_that_words_such_errors_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "ProcessGroupNCCL.cpp"
     path.write_text('std::string err = "NCCL error in: " + std::string(__FILE__) + ":" + std::to_string(__LINE__);\n')

@@ -44,6 +44,8 @@ class TorchExceptions:
             self._open[rank] = {"record_id": record_id, "rank": rank, **error.groupdict()}
             self._lines_left = _LINES_BEHIND
             return True
+        if not self._open:
+            return False
         self._lines_left -= 1
         if self._lines_left < 0:
             self.finish()
