@@ -54,6 +54,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     Attributes:
         collective_libraries: how names of their kernels and calls begin.
         phases: what a rank does at an instant, by precedence.
+        inference_steps: by what a step is called, the pattern of an inference engine's annotations around its batches.
         canonical_categories: today's spelling of older and other vendors' categories.
         classes: event classes by precedence.
         unnamed: what owns time under no name.
@@ -61,6 +62,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
 
     collective_libraries: tuple[str, ...]
     phases: tuple[str, ...]
+    inference_steps: dict[str, str]
     canonical_categories: dict[str, str]
     classes: tuple[EventClass, ...] = msgspec.field(name="class")
     unnamed: _Unnamed
@@ -74,6 +76,14 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     def causes(self) -> frozenset[str]:
         """Names of the causes that own work."""
         return frozenset(one.cause for one in self._owners.values() if one.cause is not None)
+
+    def inference_step(self, annotation: str) -> str | None:
+        """What a step is called that an inference engine annotates so; None where none does."""
+        return next((step for step, names in self._inference_steps if names.search(annotation)), None)
+
+    @cached_property
+    def _inference_steps(self) -> "list[tuple[str, re.Pattern[str]]]":
+        return [(step, re.compile(pattern)) for step, pattern in self.inference_steps.items()]
 
     @cached_property
     def _owners(self) -> dict[str, EventClass | _Unnamed]:

@@ -149,6 +149,50 @@ class TestAnnotation:
         assert steps_of_run({0: own, 1: other})[0] == "window"
 
 
+# Names as engines write them; the first number of the second one is of tokens.
+_VLLM = ["execute_context_1(512)_generation_0(0)"] + [f"execute_context_0(0)_generation_{n}({n})" for n in (8, 8, 7)]
+_VLLM_NUMBERED = [
+    f"execute_{n}_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk{80 + 4 * n}sqsq4sqsk{80 + 4 * n})" for n in (1, 2, 3)
+]
+_SGLANG = ["step[EXTEND bs=2 toks=107]", "step[DECODE bs=2]", "step[DECODE bs=1]"]
+_TENSORRT = [f"[Executor] _forward_step {n}: {n % 2} ctx reqs, {n % 2 * 90} ctx tokens, 32 gen reqs" for n in (1, 2, 3)]
+
+
+class TestBatches:
+    """What an inference engine writes around each batch is a step, whatever sizes its name holds."""
+
+    @pytest.mark.parametrize(
+        ("names", "kinds"),
+        [
+            (_VLLM, ["execute_context_#(#)_generation_0(0)"] + ["execute_context_0(0)_generation_#(#)"] * 3),
+            (_VLLM_NUMBERED, ["execute_#_context_0(sq0sk0sqsq0sqsk0)_generation_#(sq#sk#sqsq#sqsk#)"] * 3),
+            (_SGLANG, ["step[EXTEND bs=# toks=#]", "step[DECODE bs=#]", "step[DECODE bs=#]"]),
+            (
+                _TENSORRT,
+                [f"[Executor] _forward_step #: {n} ctx reqs, {n} ctx tokens, # gen reqs" for n in ("#", "0", "#")],
+            ),
+        ],
+    )
+    def test_each_is_a_step_of_its_kind_though_it_fills_little_of_the_time(
+        self, names: list[str], kinds: list[str]
+    ) -> None:
+        # batch |0–5|      |100–105|      |200–205|      and as many layers, which cover more
+        spans = [(name, 100 * n, 100 * n + 5) for n, name in enumerate(names)]
+        layers = [("layer", 100 * n, 100 * n + 50) for n in range(len(names))]
+        trace = annotated(*spans, *layers, window=(0, 100 * len(names)))
+
+        origin, steps = steps_of_run({0: trace, 1: trace})
+
+        assert origin == "annotation"
+        assert [step.annotation for step in steps[1]] == kinds
+        assert spans_of(steps[0])[1] == (1, 100, 200, True)
+
+    def test_batches_that_overlap_are_of_two_engines_and_mark_nothing(self) -> None:
+        spans = [("step[DECODE bs=1]", at, at + 20) for at in (0, 10, 40)]
+
+        assert steps_of_run({0: annotated(*spans, window=(0, 60))})[0] == "window"
+
+
 class TestOptimizer:
     """From the end of one Optimizer.step to the end of the next."""
 

@@ -73,7 +73,7 @@ def test_iterations_that_only_some_ranks_recorded_are_counted_as_not_judged() ->
     verdict = verdict_of(first, second)
 
     assert str(verdict["explanation"]).startswith(
-        "9 of 12 iterations were judged (the others are not whole, or differ between ranks); they take 110 ms"
+        "9 of 12 iterations were judged (the others are not whole, or not comparable); they take 110 ms"
     )
 
 

@@ -72,6 +72,15 @@ def test_many_iterations_are_binned_and_said_so() -> None:
     assert len(report.html.encode()) < 2_000_000
 
 
+def test_batches_of_other_kinds_are_told_apart_from_iterations_that_are_cut_off() -> None:
+    with borrowed(Job(iterations=7)) as store:
+        store.execute("UPDATE timeline.iteration SET annotation = 'step[DECODE bs=#]'")
+        store.execute("UPDATE timeline.iteration SET is_partial = TRUE WHERE iteration IN (1, 2, 6)")
+        store.execute("UPDATE timeline.iteration SET annotation = 'step[EXTEND bs=# toks=#]' WHERE iteration IN (1, 2)")
+        page = words(report_of(store).html)
+    assert "Iterations 3 used, 1 warm-up, 2 of other kinds, 1 cut off" in page
+
+
 def test_lateness_below_the_clocks_resolution_is_neither_drawn_nor_told() -> None:
     with borrowed(Job(residual_ns=20 * MS)) as store:
         html = report_of(store).html

@@ -130,6 +130,34 @@ class TestUnmarkedSteps:
         ]  # fmt: skip
 
 
+def test_batches_of_another_kind_than_most_are_kept_but_not_judged() -> None:
+    # rank 0   |prefill 0–90|decode 90–100|decode 100–110|decode 110–120|decode 120–130|
+    # rank 1   |prefill 0–90|decode 90–100|prefill 100–110|decode 110–120|decode 120–130|
+    decode, prefill = "step[DECODE bs=8]", "step[EXTEND bs=1 toks=107]"
+    names = ([prefill, decode, decode, decode, decode], [prefill, decode, prefill, decode, decode])
+    starts_ns = [0, 90, 100, 110, 120, 130]
+    traces = [Trace(rank) for rank in (0, 1)]
+    for trace, batches in zip(traces, names, strict=True):
+        for name, start_ns, end_ns in zip(batches, starts_ns, starts_ns[1:], strict=False):
+            trace.host_work(name, start_ns, end_ns, "user_annotation")
+
+    store = told(*traces, stage="timeline")
+
+    assert rows_of(store, "SELECT is_partial, annotation FROM timeline.iteration ORDER BY iteration") == [
+        (True, "step[EXTEND bs=# toks=#]"),
+        (False, "step[DECODE bs=#]"),
+        (True, "step[DECODE bs=#], step[EXTEND bs=# toks=#]"),
+        (False, "step[DECODE bs=#]"),
+        (False, "step[DECODE bs=#]"),
+    ]
+    assert rows_of(store, "SELECT code, detail FROM meta.issue WHERE stage = 'align' AND code LIKE 'iter%'") == [
+        (
+            "iterations_from_batches",
+            "30 % of the batches are of other kinds than most, as a prefill: they are not judged",
+        )
+    ]
+
+
 def test_two_runs_in_one_database_keep_apart() -> None:
     # run 0   |step 1: 0–50|      run 1   |step 1: 0–80|
     store = store_of(Trace(0).step(1, 0, 50), Trace(0, path="other.json").step(1, 0, 80))

@@ -8,7 +8,7 @@ Not handled: windows of the ranks that begin in different steps.
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,10 +21,13 @@ from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
+from traceforge.units import format_share
+from traceforge.vocabulary import vocabulary
 
 _RANKS = "SELECT run_id, rank, raw_first_ns, raw_last_ns, raw_intact_ns FROM align.rank ORDER BY run_id, rank"
 
-# The profiler's own steps, and where they do not decide, annotations of the host that occur more than twice.
+# The profiler's own steps, and where they do not decide, annotations of the host that occur more than twice, or that
+# stand around an inference engine's batches.
 _ANNOTATIONS = """
 WITH annotation AS (
   SELECT r.rank, e.name, c.class, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns
@@ -37,6 +40,7 @@ WITH annotation AS (
 SELECT rank, name, class, raw_start_ns, raw_end_ns
 FROM annotation
 QUALIFY class = 'iteration' OR COUNT(*) OVER (PARTITION BY rank, REGEXP_REPLACE(name, '[0-9]+', '#')) > 2
+  OR REGEXP_MATCHES(name, $3)
 ORDER BY rank, raw_start_ns, raw_end_ns DESC, name
 """
 
@@ -66,6 +70,11 @@ _INFERRED_FROM = {
 }
 
 
+@lru_cache(maxsize=10_000)
+def _batch(name: str) -> str | None:
+    return vocabulary().inference_step(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step; times in ns on the rank's own clock.
@@ -93,9 +102,19 @@ class Annotation:
     end_ns: int
 
     @property
+    def batch(self) -> str | None:
+        """What this step of an inference engine is called; None where it is none."""
+        return _batch(self.name)
+
+    @property
     def pattern(self) -> str | None:
-        """The name with `#` for its number; None where it holds none, or several."""
-        return _NUMBER.sub("#", self.name) if len(_NUMBER.findall(self.name)) == 1 else None
+        """The name with `#` for its number, or what such a batch is called; None where it holds none, or several."""
+        return self.batch or (_NUMBER.sub("#", self.name) if len(_NUMBER.findall(self.name)) == 1 else None)
+
+    @property
+    def names(self) -> set[str]:
+        """What it can be found by; a batch by what it is called alone, as its name holds sizes."""
+        return {self.batch} if self.batch else {self.name, self.pattern or self.name}
 
     @property
     def number(self) -> int:
@@ -134,7 +153,8 @@ def rows(store: Store) -> pl.DataFrame:
                 for s in found
             ]
         if origin in _INFERRED_FROM:
-            store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin)]))
+            batches = Counter(step.annotation for of_rank in steps.values() for step in of_rank if step.annotation)
+            store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin, batches)]))
     return pl.DataFrame(result, schema=_SCHEMA, orient="row")
 
 
@@ -148,7 +168,9 @@ def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) 
     annotations: dict[int, list[Annotation]] = defaultdict(list)
     calls: dict[int, list[tuple[str, int]]] = defaultdict(list)
     intact = {rank: intact_ns for _, rank, *_, intact_ns in ranks.iter_rows()}
-    for rank, name, event_class, start_ns, end_ns in store.query(_ANNOTATIONS, [run_id, not marked_only]).iter_rows():
+    batches = "|".join(vocabulary().inference_steps.values())
+    found = store.query(_ANNOTATIONS, [run_id, not marked_only, batches])
+    for rank, name, event_class, start_ns, end_ns in found.iter_rows():
         if (until_ns := intact[rank]) is None or end_ns <= until_ns:
             annotations[rank].append(Annotation(name, event_class == "iteration", start_ns, end_ns))
     for rank, *call in [] if marked_only else store.query(_CALLS, [run_id]).iter_rows():
@@ -232,35 +254,41 @@ def _profiler_steps(trace: RankTrace) -> Steps:
 
 
 def _common_names(traces: Mapping[int, RankTrace]) -> list[str]:
-    """Names that every rank has, with and without their number, the one that covers most time first."""
+    """Names that every rank has, with and without their number: batches first, then what covers most time."""
     covered: dict[str, int] = defaultdict(int)
-    decisive = list(_decisive(traces).values())
     for annotation in (one for trace in traces.values() for one in trace.annotations):
-        for name in (annotation.name, annotation.pattern):
-            if name:
-                covered[name] += annotation.end_ns - annotation.start_ns
-    names = [{name for a in trace.annotations for name in (a.name, a.pattern) if name} for trace in decisive]
+        for name in annotation.names:
+            covered[name] += annotation.end_ns - annotation.start_ns
+    names = [{name for one in trace.annotations for name in one.names} for trace in _decisive(traces).values()]
     shared = set.intersection(*names) if names else set()
-    return sorted(shared, key=lambda name: (-covered[name], name))
+    return sorted(shared, key=lambda name: (name not in vocabulary().inference_steps, -covered[name], name))
 
 
 def _annotated(trace: RankTrace, name: str) -> Steps:
     """Occurrences of an annotation, if they follow one another and fill most of the time, or issue nearly all calls.
 
     A host that replays graphs is done long before its device. Those that count (`step 7`, `step 8`) do so without a
-    gap: what counts anew in each step is a layer or a bucket.
+    gap: what counts anew in each step is a layer or a bucket. Batches of an inference engine need only follow one
+    another: requests come when they come, and calls within a graph are not recorded.
     """
-    found = [a for a in trace.annotations if name in (a.name, a.pattern)]
-    numbers = [a.number for a in found] if found and found[0].pattern == name else []
+    found = [a for a in trace.annotations if name in a.names]
+    is_batch = name in vocabulary().inference_steps
+    numbers = [a.number for a in found] if found and found[0].pattern == name and not is_batch else []
     if not found or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
         return []
     inside = sum(a.end_ns - a.start_ns for a in found)
     apart = all(later.start_ns >= earlier.end_ns for earlier, later in pairwise(found))
     fills = inside >= thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns)
-    if not apart or not (fills or _issue_calls(trace, found)):
+    if not apart or not (is_batch or fills or _issue_calls(trace, found)):
         return []
     steps = _between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
-    return [replace(step, annotation=name) for step in steps]
+    kinds = [_kind_of_batch(a.name) if is_batch else name for a in found]
+    return [replace(step, annotation=kind) for step, kind in zip(steps, kinds, strict=True)]
+
+
+def _kind_of_batch(name: str) -> str:
+    """The name with `#` for its sizes; a size of zero stands, as of decodes without a prefill."""
+    return _NUMBER.sub(lambda size: "#" if size[0].strip("0") else "0", name)
 
 
 def _issue_calls(trace: RankTrace, found: Sequence[Annotation]) -> bool:
@@ -338,6 +366,11 @@ def _window(trace: RankTrace) -> Steps:
     return [Step(0, trace.first_ns, trace.last_ns)] if trace.first_ns < trace.last_ns else []
 
 
-def _unmarked(origin: str) -> Issue:
+def _unmarked(origin: str, batches: "Counter[str]") -> Issue:
+    """What steps are inferred from; of batches of several kinds only those of one are compared."""
+    if len(batches) > 1:
+        other = 1 - batches.most_common(1)[0][1] / batches.total()
+        detail = f"{format_share(other)} of the batches are of other kinds than most, as a prefill: they are not judged"
+        return Issue("iterations_from_batches", "info", 1, None, detail)
     detail = f"iterations are inferred from {_INFERRED_FROM[origin]}: there is no ProfilerStep"
     return Issue(f"iterations_from_{origin}", "info", 1, None, detail)

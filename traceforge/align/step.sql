@@ -1,9 +1,9 @@
 -- One row a training step of one rank, as the trace marks it, or inferred from what repeats.
 --
 -- ProfilerStep annotations on the host decide (their copies on the device do not count). Where a rank has none, the
--- run's steps are inferred from another annotation that repeats (`train`) or counts (`step 7`, `step 8`), from Optimizer.step, or from the period of the sequence
--- of collectives, in this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that
--- spans its whole trace.
+-- run's steps are inferred from what an inference engine writes around its batches, from another annotation that repeats
+-- (`train`) or counts (`step 7`, `step 8`), from Optimizer.step, or from the period of the sequence of collectives, in
+-- this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that spans its whole trace.
 -- Scope: run
 -- Reads: align.rank, align.call, align.name_class, raw.event
 CREATE OR REPLACE TABLE align.step (
@@ -23,6 +23,7 @@ CREATE OR REPLACE TABLE align.step (
   is_marked BOOLEAN NOT NULL,
   -- False for a first or last step of which the window holds a part only (fewer collective calls than others have).
   is_whole BOOLEAN NOT NULL,
-  -- Name of the annotation taken for the step, with # in the place of its number; NULL where origin is another one.
+  -- Name of the annotation taken for the step, with # in the place of its numbers; NULL where origin is another one. Of
+  -- an inference engine's batch zeros stand, so that it tells whether there was something to prefill.
   annotation VARCHAR
 )

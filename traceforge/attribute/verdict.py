@@ -340,7 +340,7 @@ def _of_iterations(state: State, free: str) -> str:
     if left_out:
         judged = (
             f"{state['iterations']} of {state['recorded_iterations']} iterations were judged (the others are not "
-            f"whole, or differ between ranks); {'it takes' if one else 'they take'}"
+            f"whole, or not comparable); {'it takes' if one else 'they take'}"
         )
     duration = f"{format_ns(state['duration_ns'])}{'' if one else ' on average'}{_overlap(state)}"
     share = format_share(abs(state["excess_ns"]) / state["duration_ns"])

@@ -18,13 +18,17 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration of the job, over all ranks; times in ns on the aligned clock."""
+    """One iteration of the job, over all ranks; times in ns on the aligned clock.
+
+    `annotation` names the kind of an inference engine's batch, or what else was taken for the step.
+    """
 
     number: int
     start_ns: int
     duration_ns: int
     is_warmup: bool
     is_partial: bool
+    annotation: str | None = None
 
     @property
     def is_used(self) -> bool:

@@ -44,14 +44,17 @@ def _hosts(job: JobOverview) -> str:
 
 def _iterations(job: JobOverview) -> str:
     warmup = sum(iteration.is_warmup for iteration in job.iterations)
-    partial = sum(iteration.is_partial and not iteration.is_warmup for iteration in job.iterations)
+    partial = [iteration for iteration in job.iterations if iteration.is_partial and not iteration.is_warmup]
+    compared = {None, *(iteration.annotation for iteration in job.used)}
+    other = sum(iteration.annotation not in compared for iteration in partial)
     if not job.iterations:
         return "none recorded"
     if job.is_one_stretch:
         return "none marked"
     parts = [f"{count(len(job.used))} used"]
     parts += [f"{count(warmup)} warm-up"] if warmup else []
-    parts += [f"{count(partial)} cut off"] if partial else []
+    parts += [f"{count(other)} of other kinds"] if other else []
+    parts += [f"{count(len(partial) - other)} cut off"] if len(partial) > other else []
     return ", ".join(parts)
 
 

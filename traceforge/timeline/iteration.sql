@@ -15,9 +15,12 @@ CREATE OR REPLACE TABLE timeline.iteration (
   -- ones do not take about as long again and again: kept, but not judged.
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
-  -- where the trace marks no steps, where the window begins or ends within it, or where a clock was set meanwhile: kept,
-  -- but not judged.
-  is_partial
+  -- where the trace marks no steps, where the window begins or ends within it, where a clock was set meanwhile, or where
+  -- ranks ran an inference engine's batch of another kind than most are: kept, but not judged.
+  is_partial,
+  -- Name of the annotation taken for the step, with # in the place of numbers, as in align.step; several where ranks ran
+  -- batches of several kinds. NULL where steps are known from elsewhere.
+  annotation
 ) AS
 WITH comparable AS (
   -- An unaligned clock does not say when the others' iterations began; if no clock is aligned, all are taken.
@@ -39,6 +42,17 @@ present AS (
   WHERE raw_intact_ns IS NULL
     OR EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.rank = r.rank)
   GROUP BY ALL
+),
+named AS (
+  SELECT run_id, iteration, STRING_AGG(DISTINCT annotation, ', ' ORDER BY annotation) AS annotation
+  FROM align.step
+  WHERE annotation IS NOT NULL
+  GROUP BY ALL
+),
+usual AS (
+  SELECT DISTINCT ON (run_id) run_id, annotation
+  FROM (SELECT run_id, annotation, COUNT(*) AS iterations FROM named GROUP BY ALL)
+  ORDER BY run_id, iterations DESC, annotation
 ),
 cut AS (
   SELECT DISTINCT run_id, iteration FROM align.step WHERE NOT is_marked OR NOT is_whole
@@ -89,9 +103,13 @@ returning_iteration AS (
 SELECT
   j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_first AND r.iteration IS NULL,
   j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL
+    OR COALESCE(n.annotation <> m.annotation, FALSE),
+  n.annotation
 FROM begun AS j
 JOIN present AS p USING (run_id)
 LEFT JOIN cut AS u USING (run_id, iteration)
 LEFT JOIN set_in AS t USING (run_id, iteration)
 LEFT JOIN returning_iteration AS r USING (run_id, iteration)
+LEFT JOIN named AS n USING (run_id, iteration)
+LEFT JOIN usual AS m USING (run_id)
 ORDER BY j.run_id, j.iteration

@@ -4,7 +4,8 @@ SELECT
   start_ns,
   duration_ns,
   is_warmup,
-  is_partial
+  is_partial,
+  annotation
 FROM timeline.iteration
 WHERE run_id = $run_id
 ORDER BY iteration
