@@ -32,6 +32,10 @@ COMMANDS = {
         b'[{"name": "process_name", "pid": 7, "args": {"name": "Ascend Hardware"}, "ph": "M"}]',
         "traceforge.live",
     ),
+    "nccl_profiler-7.json": (
+        b'[\n{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 14.5},',
+        "NCCL's Inspector",
+    ),
     "pp_rank_0.json": (
         b'{"1": {"total": 20.5, "memory": 84.3, "fwd_start": [0.1], "fwd_end": [9.5]}}',
         "torch.profiler",

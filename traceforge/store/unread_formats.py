@@ -67,6 +67,10 @@ _FORMATS = (
         begins=rb'\s*[\[{].*"name"\s*:\s*"Ascend Hardware"',
     ),
     _UnreadFormat(
+        "what NCCL's example of a profiler plug-in wrote ({name}) has a clock of each process: use NCCL's Inspector",
+        begins=rb'\s*\[.*"cat"\s*:\s*"(?:GROUP|GROUP_API|COLL|P2P|PROXY)"\s*,\s*"ph"\s*:\s*"[be]"',
+    ),
+    _UnreadFormat(
         "passes of a pipeline whose ranks share no clock ({name}) are not read: record steps with torch.profiler",
         begins=rb'\s*\{\s*"\d+"\s*:\s*\{.*"fwd_start"\s*:\s*\[',
     ),
