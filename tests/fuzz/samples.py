@@ -19,6 +19,8 @@ from tests.sources.nsys_exports import kernel as nsys_kernel
 from tests.sources.operation_tables import parquet, pipeline
 from tests.sources.test_chakra_json import BINARY, DOCUMENTS, jsonized
 from tests.sources.test_live_log import NAMES, OPENING
+from tests.sources.test_nccl_exceptions import EARLY_WATCHDOG, ERROR, OLD, REMOTE, WATCHDOG
+from tests.sources.test_nccl_exceptions import SYSTEM as SYSTEM_ERROR
 from tests.sources.test_nccl_neighbours import DUMP, GRAPHS, SYSTEM, line
 from tests.sources.test_pftrace import HEAD as PACKETS
 from tests.sources.test_pftrace import argument, begin, end, stage
@@ -183,7 +185,25 @@ def _log() -> bytes:
 
 def _logs_of_one_thing() -> list[bytes]:
     calls = [call(op_count=count, elements=1 << count) for count in range(3)]
-    return [_text(*_OPENING), _text(init(rank=1), *_PATHS), _text(init(rank=1), *calls)]
+    return [_text(*_OPENING), _text(init(rank=1), *_PATHS), _text(init(rank=1), *calls), _exceptions()]
+
+
+def _exceptions() -> bytes:
+    """Output without a line of NCCL's own: two ranks in turns, two watchdogs, an old release."""
+    return _text(
+        "[rank1]: Traceback (most recent call last):",
+        f"[rank1]: {ERROR}:3699, remote process exited or there was a network error, NCCL version 2.27.3",
+        f"[rank0]: {ERROR}:3690, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.3",
+        f"[rank1]: {REMOTE}",
+        f"[rank0]: {SYSTEM_ERROR}",
+        "[rank0]: Last error:",
+        "[rank1]: Last error:",
+        "step 110 loss 2.30",
+        "[rank0]: Call to ibv_reg_mr failed",
+        "[rank1]: socketProgress: Connection closed by remote peer node1<50012>",
+        *(WATCHDOG, SYSTEM_ERROR, "Last error:", "", "Exception raised from checkForNCCLErrorsInternal at NCCL.cpp:1"),
+        *(EARLY_WATCHDOG, REMOTE, OLD),
+    )
 
 
 def _text(*lines: str) -> bytes:

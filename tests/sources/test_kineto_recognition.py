@@ -43,7 +43,8 @@ def test_traces_of_every_era_are_recognised(head: bytes) -> None:
         b'{"displayTimeUnit": "ns", "traceEvents": [{"args": {"name": "/host:CPU"}, "name": "process_name"}]}',
         # Ascend's, whose device events have no category
         b'[{"name": "process_name", "pid": 7, "args": {"name": "Ascend Hardware"}, "ph": "M"}]',
-        # that of NCCL's example of a profiler plug-in
+        # Horovod's timeline, and what NCCL's example of a profiler plug-in writes
+        b'[\n{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 100, "pid": 1},',
         b'[\n{"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 1.5, "args": {}},',
         b"node1:123:456 [0] NCCL INFO Bootstrap",
         b"\x00\x01\x02binary",

@@ -36,6 +36,7 @@ COMMANDS = {
         b'[\n{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 14.5},',
         "NCCL's Inspector",
     ),
+    "timeline.json": (b'[\n{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 100, "pid": 1},', "torch.profiler"),
     "pp_rank_0.json": (
         b'{"1": {"total": 20.5, "memory": 84.3, "fwd_start": [0.1], "fwd_end": [9.5]}}',
         "torch.profiler",

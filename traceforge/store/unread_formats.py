@@ -71,6 +71,10 @@ _FORMATS = (
         begins=rb'\s*\[.*"cat"\s*:\s*"(?:GROUP|GROUP_API|COLL|P2P|PROXY)"\s*,\s*"ph"\s*:\s*"[be]"',
     ),
     _UnreadFormat(
+        "Horovod's timeline ({name}) is what one process saw: record the steps on every rank with torch.profiler",
+        begins=rb'\s*\[.*"name"\s*:\s*"NEGOTIATE_[A-Z]+"',
+    ),
+    _UnreadFormat(
         "passes of a pipeline whose ranks share no clock ({name}) are not read: record steps with torch.profiler",
         begins=rb'\s*\{\s*"\d+"\s*:\s*\{.*"fwd_start"\s*:\s*\[',
     ),

@@ -3,8 +3,8 @@
 Idea: the file is read once, in units of some 256 KiB cut at event boundaries, each decoded into typed structs and
 turned into columns at once, so that memory does not grow with the file; times keep every digit.
 Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
-Not handled: execution traces (`nodes`), traces split over several files. Ascend's `trace_view.json` and what NCCL's
-example of a profiler plug-in writes are refused, where their first bytes tell them.
+Not handled: execution traces (`nodes`), traces split over several files. Ascend's `trace_view.json`, Horovod's timeline
+and what NCCL's example of a profiler plug-in writes are refused, where their first bytes tell them.
 
 Modules in the order in which bytes pass them: opening, splitter (native where text is plain; else decode, or lenient,
 elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document;
@@ -28,10 +28,12 @@ _COPY_OF_XPLANE = re.compile(
     rb'|traceEvents"\s*:.{0,2000}"/(?:host:CPU|device:[GT]PU:\d+)")',
     re.DOTALL,
 )
-# What torch_npu writes: events of the device and of communication have no category that tells them from the host's.
-_OF_ASCEND = re.compile(rb'"name"\s*:\s*"Ascend Hardware"')
+# Ascend's events have no category that tells the device's from the host's, Horovod's timeline is of one process, and
 # NCCL's example of a profiler plug-in writes a list of events that begin and end, on a clock of each process.
-_OF_NCCL_EXAMPLE = re.compile(rb'"cat"\s*:\s*"(?:GROUP|GROUP_API|COLL|P2P|PROXY)"\s*,\s*"ph"\s*:\s*"[be]"')
+_OF_OTHERS = re.compile(
+    rb'"name"\s*:\s*"(?:Ascend Hardware|NEGOTIATE_[A-Z]+)"'
+    rb'|"cat"\s*:\s*"(?:GROUP|GROUP_API|COLL|P2P|PROXY)"\s*,\s*"ph"\s*:\s*"[be]"'
+)
 _FIRST_OBJECT = re.compile(rb"\[\s*(\{.{0,4096})", re.DOTALL)
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _TIME_OR_NAME = re.compile(rb'"(?:ts|name)"\s*:')
@@ -50,7 +52,7 @@ class KinetoSource:
         if head.startswith(_UTF_16):
             head = head.decode("utf-16", "replace").encode()  # taken for what it is, to be refused with the reason
         text = head.removeprefix(_BOM).lstrip()
-        if _OF_ASCEND.search(text) or _OF_NCCL_EXAMPLE.search(text):
+        if _OF_OTHERS.search(text):
             return False
         if text[:1] == b"{":
             if _COPY_OF_XPLANE.match(text):
