@@ -8,6 +8,7 @@ messages) is its own code, not an imitation.
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -155,6 +156,47 @@ class Paced:
         update(self.model)
 
 
+class Accumulated(Paced):
+    """Data parallel; a step is a micro-batch, and gradients are reduced and applied in every fourth."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.taken = 0
+
+    def step(self, doing: Doing) -> None:
+        """Fetch, forward, backward; with the reduction of gradients and the update where it is the last of four."""
+        self.pace.doing = doing
+        self.taken += 1
+        rows = next(self.batches)
+        is_last = self.taken % 4 == 0
+        with nullcontext() if is_last else self.model.no_sync():
+            self.model(rows).square().mean().backward()
+        if is_last:
+            update(self.model)
+            self.model.zero_grad()
+
+
+class Averaged(Paced):
+    """Local SGD: each rank updates by itself, and parameters are averaged after every fourth step."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.taken = 0
+
+    def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
+        """As they are."""
+        return layers
+
+    def step(self, doing: Doing) -> None:
+        """Fetch, forward, backward, update, and now and then the average."""
+        super().step(doing)
+        self.taken += 1
+        if self.taken % 4 == 0:
+            for parameter in self.model.parameters():
+                dist.all_reduce(parameter.data)
+                parameter.data /= RANKS
+
+
 class Shards(Paced):
     """Sharded data parallel (FSDP2): each layer is gathered before it computes."""
 
@@ -262,6 +304,8 @@ def update(model: torch.nn.Module) -> None:
 JOBS: dict[str, Callable[[int], Job]] = {
     "ddp": Products,
     "paced": Paced,
+    "accumulated": Accumulated,
+    "averaged": Averaged,
     "fsdp2": Shards,
     "gpipe": lambda seed: Stages(seed, ScheduleGPipe),
     "1f1b": lambda seed: Stages(seed, Schedule1F1B),
