@@ -18,6 +18,7 @@ from torch import library
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
@@ -208,6 +209,30 @@ class Shards(Paced):
         return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
 
 
+class TensorShards(Paced):
+    """Tensor parallel in pairs, sharded data parallel (FSDP2) over the pairs: each layer's product is split."""
+
+    def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
+        """A mesh of two by two."""
+        mesh = init_device_mesh("cpu", (2, RANKS // 2), mesh_dim_names=("data", "tensor"))
+        blocks = torch.nn.Sequential(*(_Block(one) for one in layers))
+        for block in blocks:
+            parallelize_module(block, mesh["tensor"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+            fully_shard(block, mesh=mesh["data"])
+        return fully_shard(blocks, mesh=mesh["data"])  # type: ignore[no-any-return]  # untyped library
+
+
+class _Block(torch.nn.Module):
+    def __init__(self, paced: torch.nn.Module) -> None:
+        super().__init__()
+        self.paced = paced
+        self.up = torch.nn.Linear(_WIDTH, 2 * _WIDTH, bias=False)
+        self.down = torch.nn.Linear(2 * _WIDTH, _WIDTH, bias=False)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.down(self.up(self.paced(rows)))  # type: ignore[no-any-return]  # untyped library
+
+
 class Stages:
     """A pipeline of `RANKS / replicas` stages of one layer, eight micro-batches, replicas that reduce gradients."""
 
@@ -307,6 +332,7 @@ JOBS: dict[str, Callable[[int], Job]] = {
     "accumulated": Accumulated,
     "averaged": Averaged,
     "fsdp2": Shards,
+    "tensor-fsdp2": TensorShards,
     "gpipe": lambda seed: Stages(seed, ScheduleGPipe),
     "1f1b": lambda seed: Stages(seed, Schedule1F1B),
     "1f1b-twice": lambda seed: Stages(seed, Schedule1F1B, replicas=2),

@@ -1,6 +1,8 @@
 """Which device kernels and host threads' work are one collective call of a rank."""
 
-from tests.given import DEVICE, Trace, rows_of
+from collections.abc import Sequence
+
+from tests.given import DEVICE, WORKER, Trace, rows_of
 from tests.stories import told
 
 CALLS = """
@@ -149,3 +151,47 @@ def test_gloo_calls_come_in_the_order_in_which_the_training_thread_issued_them()
     store = told(Trace().gloo(30, 60, issue_ns=5).gloo(20, 40, issue_ns=7), stage="align")
 
     assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 5, 30, 60, True), (0, 1, "all_reduce", 7, 20, 40, True)]
+
+
+def _without_ids(calls: Sequence[tuple[str, int]], works: Sequence[tuple[str, int, int]]) -> Trace:
+    """What PyTorch 2.13 writes: calls of the training thread, works of gloo's threads, all record function ids 0."""
+    trace = Trace()
+    for call, issue_ns in calls:
+        trace.event("cpu_op", f"c10d::{call}_", issue_ns, issue_ns + 1, record_function_id=0)
+    for work, start_ns, end_ns in works:
+        trace.event("user_annotation", f"gloo:{work}", start_ns, end_ns, track_id=WORKER, record_function_id=0)
+    return trace
+
+
+def test_where_ids_say_nothing_works_of_a_kind_begin_in_the_order_of_their_calls() -> None:
+    # training   |all-reduce 5|all-gather 7|reduce-scatter 9|
+    # one group  ······················|all-reduce 30–60|       its thread wakes up late
+    # another    ··········|all-gather 20–40|all-reduce 45–70|  gloo reduces and scatters so
+    calls = [("allreduce", 5), ("_allgather_base", 7), ("_reduce_scatter_base", 9)]
+    works = [("all_gather", 20, 40), ("all_reduce", 30, 60), ("all_reduce", 45, 70)]
+
+    store = told(_without_ids(calls, works), stage="align")
+
+    assert rows_of(store, CALLS) == [
+        (0, 0, "all_reduce", 5, 30, 60, True),
+        (0, 1, "all_gather", 7, 20, 40, True),
+        (0, 2, "all_reduce", 9, 45, 70, True),
+    ]
+
+
+def test_the_first_works_of_a_window_may_lack_their_calls_and_the_last_calls_their_works() -> None:
+    # training   before the window|    |5|   |35|      |90|
+    # gloo       |1–4|                   |10–20|  |40–50|
+    store = told(
+        _without_ids(
+            [("allreduce", 5), ("allreduce", 35), ("allreduce", 90)],
+            [("all_reduce", 1, 4), ("all_reduce", 10, 20), ("all_reduce", 40, 50)],
+        ),
+        stage="align",
+    )
+
+    assert rows_of(store, CALLS) == [
+        (0, 0, "all_reduce", 1, 1, 4, True),
+        (0, 1, "all_reduce", 5, 10, 20, True),
+        (0, 2, "all_reduce", 35, 40, 50, True),
+    ]

@@ -3,8 +3,8 @@
 -- The kernels of one record are one call (see align.communication_kernel). Where a rank has no record_param_comms
 -- at all, each kernel is taken as a call; so is one launched in the window that says itself what it is (coalesced
 -- groups are launched outside of their records), or that carries sends and receives (align.endpoint). Communication of
--- host threads (gloo) is a call each, in the order in which the training thread issued it (record function id; start
--- time where there is none).
+-- host threads (gloo) is a call each, in the order in which the training thread issued it: by record function ids, or
+-- where there are none, works of a kind begin in the order of their calls. The first works of a window may lack theirs.
 -- Scope: rank
 -- In parts by: align.rank_batch
 -- Reads: align.rank, align.communication_kernel, align.endpoint
@@ -94,10 +94,32 @@ device_call AS (
   GROUP BY l.run_id, l.rank, l.source_id, l.record_event_id,
     CASE WHEN l.record_event_id IS NULL THEN l.event_id END
 ),
+-- A host reduces and scatters by reducing to all.
+paired AS (
+  SELECT source_id, event_id, raw_start_ns, class = 'host_communication' AS is_work,
+    CASE WHEN op = 'reduce_scatter' THEN 'all_reduce' ELSE op END AS kind
+  FROM event
+  WHERE op NOT IN ('send', 'recv') AND COALESCE(record_function_id, 0) = 0
+    AND (class = 'host_communication' OR class = 'communication_call' AND STARTS_WITH(name, 'c10d::'))
+),
+placed AS (
+  SELECT *, COUNT(*) FILTER (is_work) OVER so_far AS works, COUNT(*) FILTER (NOT is_work) OVER so_far AS calls
+  FROM paired
+  WINDOW so_far AS (PARTITION BY source_id, kind ORDER BY raw_start_ns, is_work, event_id)
+),
+issued AS (
+  SELECT w.source_id, w.event_id, i.raw_start_ns
+  FROM (
+    SELECT *, works - GREATEST(MAX(works - calls) OVER (PARTITION BY source_id, kind), 0) AS place
+    FROM placed
+    WHERE is_work
+  ) AS w
+  JOIN placed AS i ON i.source_id = w.source_id AND i.kind = w.kind AND i.calls = w.place AND NOT i.is_work
+),
 host_call AS (
   SELECT
     e.run_id, e.rank, e.source_id, e.event_id, CAST(NULL AS BIGINT) AS record_event_id, e.op AS kernel_op,
-    COALESCE(i.raw_start_ns, o.raw_issue_ns, e.raw_start_ns) AS raw_issue_ns,
+    COALESCE(i.raw_start_ns, q.raw_start_ns, o.raw_issue_ns, e.raw_start_ns) AS raw_issue_ns,
     -- A host has begun to send before its work has a name.
     COALESCE(o.raw_issue_ns, e.raw_start_ns) AS raw_arrival_ns, COALESCE(h.raw_end_ns, e.raw_end_ns) AS raw_end_ns,
     false AS on_device, true AS is_linked, true AS is_launched, e.record_function_id AS issue_number
@@ -105,6 +127,7 @@ host_call AS (
   LEFT JOIN event AS i
     ON i.source_id = e.source_id AND i.record_function_id = e.record_function_id - 1
     AND i.class = 'communication_call' AND i.op = e.op
+  LEFT JOIN issued AS q ON q.source_id = e.source_id AND q.event_id = e.event_id
   LEFT JOIN carried AS o ON o.source_id = e.source_id AND o.event_id = e.event_id
   LEFT JOIN align.host_exchange AS h ON h.source_id = e.source_id AND h.event_id = e.event_id
   WHERE e.class = 'host_communication' AND (h.carrier_event_id = e.event_id OR h.event_id IS NULL)
