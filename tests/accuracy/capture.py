@@ -30,9 +30,11 @@ import torch.distributed as dist
 import torch.multiprocessing as processes
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from tests.accuracy.capture_jobs import JOBS, RANKS, Doing
+from tests.accuracy.capture_jobs import ONE_AXIS_JOBS, RANKS, Doing
+from tests.accuracy.capture_meshes import MESH_JOBS
 
 CLEAN, RECORDED = 16, 20
+JOBS = ONE_AXIS_JOBS | MESH_JOBS
 _TRACE_NAME, _HOST = (re.compile(rb'("' + name + rb'": )"[^"]*"') for name in (b"traceName", b"host_name"))
 _RUNTIME, _AMPLIFIED = "runtime_control_plane", "synchronization_amplification"
 

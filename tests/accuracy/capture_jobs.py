@@ -17,14 +17,12 @@ import torch.distributed as dist
 from torch import library
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
 RANKS = 4
-_WIDTH, _MICROBATCHES, _ROWS = 64, 8, 4
-_FORWARD_S, _LOAD_S = 0.004, 0.002
+WIDTH, ROWS = 64, 4
+FORWARD_S, _LOAD_S = 0.004, 0.002
 _TOKENS = 400
 
 
@@ -111,9 +109,9 @@ layer.register_autograd(
 class Layer(torch.nn.Module):
     """A layer whose forward pass takes a time."""
 
-    def __init__(self, pace: Pace, usual_s: float = _FORWARD_S) -> None:
+    def __init__(self, pace: Pace, usual_s: float = FORWARD_S) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(_WIDTH))
+        self.weight = torch.nn.Parameter(torch.ones(WIDTH))
         self.pace, self.usual_s = pace, usual_s
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
@@ -128,10 +126,11 @@ class _Batches(IterableDataset[torch.Tensor]):
     def __iter__(self) -> Iterator[torch.Tensor]:
         while True:
             time.sleep(self.pace.random.lognormvariate(0, 0.02) * _LOAD_S + self.pace.doing.loads_s)
-            yield torch.randn(self.rows, _WIDTH)
+            yield torch.randn(self.rows, WIDTH)
 
 
-def _batches(pace: Pace, rows: int) -> Iterator[torch.Tensor]:
+def batches(pace: Pace, rows: int) -> Iterator[torch.Tensor]:
+    """Batches of so many rows from a data loader."""
     return iter(DataLoader(_Batches(pace, rows), batch_size=None))
 
 
@@ -142,7 +141,7 @@ class Paced:
         self.pace = Pace(seed)
         layers = torch.nn.Sequential(*(Layer(self.pace) for _ in range(4)))
         self.model = self.spread(layers)
-        self.batches = _batches(self.pace, _ROWS)
+        self.batches = batches(self.pace, ROWS)
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """Over all ranks."""
@@ -209,70 +208,13 @@ class Shards(Paced):
         return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
 
 
-class TensorShards(Paced):
-    """Tensor parallel in pairs, sharded data parallel (FSDP2) over the pairs: each layer's product is split."""
-
-    def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
-        """A mesh of two by two."""
-        mesh = init_device_mesh("cpu", (2, RANKS // 2), mesh_dim_names=("data", "tensor"))
-        blocks = torch.nn.Sequential(*(_Block(one) for one in layers))
-        for block in blocks:
-            parallelize_module(block, mesh["tensor"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
-            fully_shard(block, mesh=mesh["data"])
-        return fully_shard(blocks, mesh=mesh["data"])  # type: ignore[no-any-return]  # untyped library
-
-
-class _Block(torch.nn.Module):
-    def __init__(self, paced: torch.nn.Module) -> None:
-        super().__init__()
-        self.paced = paced
-        self.up = torch.nn.Linear(_WIDTH, 2 * _WIDTH, bias=False)
-        self.down = torch.nn.Linear(2 * _WIDTH, _WIDTH, bias=False)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return self.down(self.up(self.paced(rows)))  # type: ignore[no-any-return]  # untyped library
-
-
-class Stages:
-    """A pipeline of `RANKS / replicas` stages of one layer, eight micro-batches, replicas that reduce gradients."""
-
-    def __init__(self, seed: int, schedule: Callable[..., Any], replicas: int = 1, last: float = 1.0) -> None:
-        self.pace, count = Pace(seed), RANKS // replicas
-        rank = dist.get_rank()
-        self.stage, replica = rank % count, rank // count
-        stages = [list(range(one * count, (one + 1) * count)) for one in range(replicas)]
-        groups = [dist.new_group(ranks, group_desc="pipeline") for ranks in stages]
-        beside = [dist.new_group(list(range(one, RANKS, count)), group_desc="data parallel") for one in range(count)]
-        self.beside, self.replicas = beside[self.stage], replicas
-        self.is_last = self.stage == count - 1
-        self.model = Layer(self.pace, _FORWARD_S * (last if self.is_last else 1))
-        own = PipelineStage(self.model, self.stage, count, torch.device("cpu"), group=groups[replica])
-        self.schedule = schedule(own, _MICROBATCHES, loss_fn=lambda out, target: (out - target).square().mean())
-        self.batches = _batches(self.pace, _ROWS * _MICROBATCHES)
-        self.target = torch.zeros(_ROWS * _MICROBATCHES, _WIDTH)
-
-    def step(self, doing: Doing) -> None:
-        """All micro-batches, reduction over replicas, update."""
-        self.pace.doing = doing
-        self.model.zero_grad()
-        if self.stage == 0:
-            self.schedule.step(next(self.batches))
-        elif self.is_last:
-            self.schedule.step(target=self.target)
-        else:
-            self.schedule.step()
-        if self.replicas > 1:
-            dist.all_reduce(self.model.weight.grad, group=self.beside)
-        update(self.model)
-
-
 class Experts:
     """Expert parallel: two layers of an expert a rank, to which tokens go and from which they return."""
 
     def __init__(self, seed: int) -> None:
         self.pace = Pace(seed)
         self.model = torch.nn.Sequential(*(Layer(self.pace) for _ in range(4)))
-        self.batches = _batches(self.pace, _TOKENS)
+        self.batches = batches(self.pace, _TOKENS)
 
     def step(self, doing: Doing) -> None:
         """Attention and experts, twice, then reduction of gradients, update."""
@@ -296,7 +238,7 @@ class Experts:
         counts = torch.empty(RANKS, dtype=torch.int64)
         dist.all_to_all_single(counts, torch.tensor(sent))
         received = counts.tolist()
-        expert.usual_s = 2 * _FORWARD_S * sum(received) / _TOKENS
+        expert.usual_s = 2 * FORWARD_S * sum(received) / _TOKENS
         there = _Exchange.apply(rows, received, sent)
         return _Exchange.apply(expert(there), sent, received)  # type: ignore[no-any-return]  # untyped library
 
@@ -314,7 +256,7 @@ class _Exchange(torch.autograd.Function):
 
 
 def _exchanged(rows: torch.Tensor, received: list[int], sent: list[int]) -> torch.Tensor:
-    there = rows.new_empty(sum(received), _WIDTH)
+    there = rows.new_empty(sum(received), WIDTH)
     dist.all_to_all_single(there, rows.contiguous(), received, sent)
     return there
 
@@ -326,16 +268,11 @@ def update(model: torch.nn.Module) -> None:
             parameter.sub_(1e-6 * parameter.grad)
 
 
-JOBS: dict[str, Callable[[int], Job]] = {
+ONE_AXIS_JOBS: dict[str, Callable[[int], Job]] = {
     "ddp": Products,
     "paced": Paced,
     "accumulated": Accumulated,
     "averaged": Averaged,
     "fsdp2": Shards,
-    "tensor-fsdp2": TensorShards,
-    "gpipe": lambda seed: Stages(seed, ScheduleGPipe),
-    "1f1b": lambda seed: Stages(seed, Schedule1F1B),
-    "1f1b-twice": lambda seed: Stages(seed, Schedule1F1B, replicas=2),
-    "1f1b-uneven": lambda seed: Stages(seed, Schedule1F1B, last=1.4),
     "experts": Experts,
 }
