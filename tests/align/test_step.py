@@ -268,6 +268,19 @@ class TestCollectivePeriod:
         assert origin == "collective_period"
         assert [len(found) for found in steps.values()] == [4, 3]
 
+    def test_sizes_that_vary_from_call_to_call_do_not_hide_the_turn(self) -> None:
+        # given two exchanges of tokens, of other sizes each time, and a reduction, four times
+        calls = [
+            (token, 100 * turn + 10 * place)
+            for turn in range(4)
+            for place, token in enumerate([f"all_to_all:{turn}17", f"all_to_all:{turn}30", "all_reduce:256"])
+        ]
+
+        origin, steps = steps_of_run({0: RankTrace(0, 400, [], calls)})
+
+        assert origin == "collective_period"
+        assert [step.start_ns for step in steps[0]] == [0, 100, 200, 300]
+
     def test_without_a_period_the_window_is_the_only_step(self) -> None:
         origin, steps = steps_of_run({0: self._trace("abcde")})
 

@@ -307,9 +307,9 @@ def _optimized(trace: RankTrace, _name: str) -> Steps:
 
 
 def _periodic(trace: RankTrace, _name: str) -> Steps:
-    """From one turn of the sequence of collectives to the next."""
+    """From one turn of the sequence of collectives to the next; if need be without sizes of what experts exchange."""
     tokens = [token for token, _ in trace.calls]
-    period = period_of(tokens)
+    period = period_of(tokens) or period_of(["all_to_all" if one.startswith("all_to_all:") else one for one in tokens])
     if period is None:
         return []
     starts = [issue_ns for _, issue_ns in trace.calls][::period]
