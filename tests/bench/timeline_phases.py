@@ -105,11 +105,11 @@ def store_of(ranks: list[pl.DataFrame]) -> Store:
 
 def phases(events: RankEvents) -> int:
     """Number of segments of one rank."""
-    communication = events.of_class["communication"]
+    communication = events.wherever["communication"]
     matched = pl.DataFrame({"start_ns": communication.starts_ns, "end_ns": communication.ends_ns}).with_columns(
         last_arrival_ns=pl.col("start_ns") + 1_000, complete=pl.lit(value=True)
     )
-    end = max(int(own.ends_ns.max()) for own in events.of_class.values())
+    end = max(int(own.ends_ns.max()) for own in events.wherever.values())
     edges = np.linspace(0, end, ITERATIONS + 1).astype(np.int64)
     return len(segments(rank_layers(events, matched, has_device=True), edges[:-1], edges[1:]).window)
 
@@ -135,7 +135,7 @@ def main(millions: float) -> None:
     ends = rng.integers(0, 1 << 40, 2 * total)
     limit_s = cpu_s(lambda: np.sort(ends))
     store = store_of(ranks)
-    batches = [RankBatch(0, [RankFile(rank, rank, has_device=True)]) for rank in range(RANKS)]
+    batches = [RankBatch(0, [RankFile(rank, rank, has_device=True)], count // RANKS) for rank in range(RANKS)]
     read: list[RankEvents] = []
     measures = [
         Measure("numpy sorts as many interval ends (the limit)", total, "events", limit_s),

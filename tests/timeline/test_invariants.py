@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of_runs
-from traceforge.timeline.rank_events import RankEvents, by_class, classes
+from traceforge.timeline.rank_events import Events, RankEvents, classes
 from traceforge.timeline.segment import rank_layers, segments
 
 NAMES = {
@@ -40,19 +40,19 @@ spans = st.tuples(st.integers(0, 100), st.integers(1, 40))
 @st.composite
 def events_of_a_rank(draw: st.DrawFn) -> RankEvents:
     """Events of any class at any time, as rank_layers takes them."""
-    codes = st.integers(0, len(classes()) - 1)
-    rows = draw(st.lists(st.tuples(codes, spans, st.booleans()), max_size=12))
-    code, start, length = (
-        np.array(column, np.int64)
-        for column in (
-            [code for code, _, _ in rows],
-            [start for _, (start, _), _ in rows],
-            [length for _, (_, length), _ in rows],
-        )
+    rows = draw(st.lists(st.tuples(st.sampled_from(classes()), spans, st.booleans()), max_size=12))
+    every = {name: [row for row in rows if row[0] == name] for name in dict.fromkeys(name for name, *_ in rows)}
+    own = {name: [row for row in some if row[2]] for name, some in every.items()}
+    return RankEvents(
+        {name: events_of(*(span for _, span, _ in some)) for name, some in every.items()},
+        {name: events_of(*(span for _, span, _ in some)) for name, some in own.items() if some},
     )
-    cut = len(rows) // 2
-    times = [(start[part], (start + length)[part]) for part in (slice(cut), slice(cut, None))]
-    return by_class(code, times, np.array([training for *_, training in rows], np.bool_))
+
+
+def events_of(*starts_and_lengths: tuple[int, int]) -> Events:
+    """Events by start and duration."""
+    starts, lengths = np.array(starts_and_lengths, dtype=np.int64).T
+    return Events(starts, starts + lengths)
 
 
 @st.composite

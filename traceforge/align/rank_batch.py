@@ -5,13 +5,20 @@ import polars as pl
 from traceforge.align.rank_batches import planned_batches
 from traceforge.store.database import Store
 
-_COLUMNS = ("run_id", "first_rank", "last_rank", "first_source_id", "last_source_id")
+_SCHEMA = {
+    "run_id": pl.Int32,
+    "first_rank": pl.Int32,
+    "last_rank": pl.Int32,
+    "first_source_id": pl.Int32,
+    "last_source_id": pl.Int32,
+    "most_events": pl.Int64,
+}
 
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a batch of ranks."""
     found = []
     for batch in planned_batches(store):
-        files = [one.source_id for one in batch.ranks]
-        found.append((batch.run_id, batch.ranks[0].rank, batch.ranks[-1].rank, min(files), max(files)))
-    return pl.DataFrame(found, schema=dict.fromkeys(_COLUMNS, pl.Int32), orient="row")
+        ranks, files = ([getattr(one, name) for one in batch.ranks] for name in ("rank", "source_id"))
+        found.append((batch.run_id, ranks[0], ranks[-1], min(files), max(files), batch.most_events))
+    return pl.DataFrame(found, schema=_SCHEMA, orient="row")

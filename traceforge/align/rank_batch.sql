@@ -14,5 +14,7 @@ CREATE OR REPLACE TABLE align.rank_batch (
   -- Lowest meta.source.source_id among the files of these ranks; ranks of other batches may lie between.
   first_source_id INTEGER NOT NULL,
   -- Highest of them.
-  last_source_id INTEGER NOT NULL
+  last_source_id INTEGER NOT NULL,
+  -- Events of the file among them that holds most.
+  most_events BIGINT NOT NULL
 )

@@ -15,14 +15,14 @@ import polars as pl
 from traceforge.store.database import Store
 
 _RANKS = """
-SELECT r.run_id, r.rank, r.source_id, r.has_device, s.stored_count
+SELECT r.run_id, r.rank, r.source_id, r.has_device, COALESCE(s.stored_count, 0)
 FROM align.rank AS r
 JOIN meta.source AS s USING (source_id)
 ORDER BY r.run_id, r.rank
 """
 
 _BATCHES = """
-SELECT b.run_id, b.first_rank, r.rank, r.source_id, r.has_device
+SELECT b.run_id, b.first_rank, b.most_events, r.rank, r.source_id, r.has_device
 FROM align.rank_batch AS b
 JOIN align.rank AS r ON r.run_id = b.run_id AND r.rank BETWEEN b.first_rank AND b.last_rank
 ORDER BY b.run_id, r.rank
@@ -31,6 +31,7 @@ ORDER BY b.run_id, r.rank
 _FILES = "SELECT source_id, COALESCE(stored_count, 0) FROM meta.source ORDER BY source_id"
 
 _MOST_EVENTS = 500_000
+_LAST_EVENT = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class RankBatch:
-    """Some ranks of one run, ascending."""
+    """Some ranks of one run, ascending; and about how many events the file with most of them has."""
 
     run_id: int
     ranks: Sequence[RankFile]
+    most_events: int
 
     def by_file(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Parts:
         """What a query finds for each file.
@@ -76,6 +78,18 @@ class RankBatch:
         files = [one.source_id for one in self.ranks]
         with store.narrowed(min(files), max(files)):
             return _parts(store.query(sql, [files, min(files), max(files), *parameters]), "source_id")
+
+    def in_pieces(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Iterator[Parts]:
+        """What a query finds for each file, some of its events at a time; all at once unless a rank is large.
+
+        Args:
+            sql: as in `by_file`; `$4` and `$5` are the first and the last event_id.
+            parameters: from `$6` on.
+        """
+        firsts = range(0, max(self.most_events, 1), _MOST_EVENTS)
+        for first in firsts:
+            last = first + _MOST_EVENTS - 1 if first != firsts[-1] else _LAST_EVENT
+            yield self.by_file(store, sql, [first, last, *parameters])
 
     def by_rank(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Parts:
         """What a query finds for each rank.
@@ -91,22 +105,22 @@ class RankBatch:
 
 def rank_batches(store: Store) -> Iterator[RankBatch]:
     """Ranks of one run at a time, in order, in the batches of align.rank_batch."""
-    for (run_id, _), ranks in groupby(store.rows(_BATCHES), key=lambda row: row[:2]):
-        yield RankBatch(int(run_id), [RankFile(*row[2:]) for row in ranks])
+    for (run_id, _, most_events), ranks in groupby(store.rows(_BATCHES), key=lambda row: row[:3]):
+        yield RankBatch(int(run_id), [RankFile(*row[3:]) for row in ranks], most_events)
 
 
 def planned_batches(store: Store, most_events: int = _MOST_EVENTS) -> Iterator[RankBatch]:
     """Ranks of one run at a time, in order, in batches of at most so many events, or of one rank."""
-    run, batch, events = None, list[RankFile](), 0
+    run, batch, counts = None, list[RankFile](), list[int]()
     for run_id, rank, source_id, has_device, count in store.rows(_RANKS):
-        if run is not None and (events + count > most_events or run_id != run):
-            yield RankBatch(run, batch)
-            batch, events = [], 0
+        if run is not None and (sum(counts) + count > most_events or run_id != run):
+            yield RankBatch(run, batch, max(counts))
+            batch, counts = [], []
         run = int(run_id)
         batch.append(RankFile(rank, source_id, has_device))
-        events += count
+        counts.append(count)
     if run is not None:
-        yield RankBatch(run, batch)
+        yield RankBatch(run, batch, max(counts))
 
 
 def file_batches(store: Store) -> Iterator[tuple[int, int]]:

@@ -6,18 +6,16 @@ gap decides: work launched after the gap began came late from the host; work lau
 (its streams and events). Where the trace does not say, or nothing ends the gap, it is unknown.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import chain, pairwise
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from traceforge.align.clock_course import read_courses
-from traceforge.align.rank_batches import Parts, RankBatch, rank_batches
+from traceforge.align.rank_batches import Parts, rank_batches
 from traceforge.store.database import Store
 from traceforge.thresholds import timeline as thresholds
+from traceforge.timeline.gap_events import DeviceCalls, DeviceWork, edges_of, read_device
 from traceforge.timeline.layers import Times, covered_before, union
 from traceforge.vocabulary import vocabulary
 
@@ -27,41 +25,6 @@ FROM timeline.segment AS s
 JOIN align.rank AS r USING (run_id, rank)
 WHERE s.run_id = $1 AND s.rank BETWEEN $2 AND $3 AND s.phase IN ('input', 'runtime', 'idle') AND r.has_device
 ORDER BY s.rank, s.start_ns
-"""
-
-# Start of each device event, and of the host call that launched it.
-_LAUNCHES = """
-WITH event AS (
-  SELECT e.source_id, c.canonical_category AS category, e.correlation, e.raw_start_ns
-  FROM raw.event AS e
-  JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
-    AND e.phase = 'X' AND e.raw_start_ns IS NOT NULL
-    AND c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_runtime', 'cuda_driver')
-),
-launch AS (
-  SELECT source_id, correlation, MIN(raw_start_ns) AS raw_launch_ns
-  FROM event
-  WHERE category IN ('cuda_runtime', 'cuda_driver') AND correlation IS NOT NULL
-  GROUP BY source_id, correlation
-)
-SELECT d.source_id, d.raw_start_ns, l.raw_launch_ns
-FROM event AS d
-LEFT JOIN launch AS l USING (source_id, correlation)
-WHERE d.category IN ('kernel', 'gpu_memcpy', 'gpu_memset')
-ORDER BY d.source_id, d.raw_start_ns, l.raw_launch_ns
-"""
-
-# Calls to the device's runtime and driver, on whatever thread.
-_CALLS = """
-SELECT e.source_id, e.name, e.raw_start_ns, e.raw_start_ns + e.duration_ns AS raw_end_ns,
-  e.category IN ('cuda_runtime', 'cuda_driver', 'Runtime')
-    AND (e.name LIKE 'cudaMemcpy%' OR e.name LIKE 'hipMemcpy%' OR e.name LIKE 'cuMemcpy%') AS is_copy
-FROM raw.event AS e
-JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-WHERE e.source_id IN (SELECT UNNEST($1)) AND e.source_id BETWEEN $2 AND $3
-  AND e.phase = 'X' AND e.duration_ns > 0 AND e.raw_start_ns IS NOT NULL
-  AND c.canonical_category IN ('cuda_runtime', 'cuda_driver')
 """
 
 _SCHEMA = {
@@ -84,65 +47,14 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
         idle = batch.by_rank(store, _IDLE)
         if idle.frame.is_empty():
             continue
-        device = _read_device(store, batch)
+        device = read_device(store, batch, idle)
         found = _with_longest_call(_gaps(idle, device), device)
         yield found.with_columns(run_id=pl.lit(batch.run_id)).select(
             pl.col(name).cast(kind) for name, kind in _SCHEMA.items()
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Calls:
-    """Calls of a rank to its device, in any order; `row` is the place of each in the frame of all."""
-
-    row: Times
-    starts_ns: Times
-    ends_ns: Times
-    is_copy: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _Launched:
-    """What runs on the device of a rank, by start; of equal starts the earliest launch first."""
-
-    starts_ns: Times
-    launches_ns: Times
-    is_launched: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _DeviceWork:
-    """What is known of the devices of a batch, by rank, on the common clock.
-
-    Attributes:
-        work: of each rank.
-        calls: of each rank.
-        names: of all calls.
-    """
-
-    work: Mapping[int, _Launched]
-    calls: Mapping[int, _Calls]
-    names: pl.Series
-
-
-def _read_device(store: Store, batch: RankBatch) -> _DeviceWork:
-    launches, calls = batch.by_file(store, _LAUNCHES), batch.by_file(store, _CALLS)
-    courses = read_courses(store, batch.run_id)
-    work, called = {}, {}
-    for one in batch.ranks:
-        clock = courses[one.rank]
-        own = launches.of(one.source_id)
-        is_launched = own["raw_launch_ns"].is_not_null().to_numpy()
-        start, launch = (clock.aligned(own[name].fill_null(0).to_numpy()) for name in ("raw_start_ns", "raw_launch_ns"))
-        work[one.rank] = _Launched(start, launch, is_launched)
-        first, count = calls.place(one.source_id)
-        own = calls.of(one.source_id)
-        start, end = (clock.aligned(own[name].to_numpy()) for name in ("raw_start_ns", "raw_end_ns"))
-        called[one.rank] = _Calls(first + np.arange(count), start, end, own["is_copy"].to_numpy())
-    return _DeviceWork(work, called, calls.frame["name"])
-
-
-def _gaps(idle: Parts, device: _DeviceWork) -> pl.DataFrame:
+def _gaps(idle: Parts, device: DeviceWork) -> pl.DataFrame:
     """Gaps of some ranks with their causes, by rank and time.
 
     Args:
@@ -172,9 +84,9 @@ def _gaps(idle: Parts, device: _DeviceWork) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _with_longest_call(found: pl.DataFrame, device: _DeviceWork) -> pl.DataFrame:
+def _with_longest_call(found: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """The same gaps with the call that fills most of each, by name, and how long; null where there is none."""
-    starts, ends = _edges(found)
+    starts, ends = edges_of(found)
     parts = [_meetings(device.calls[rank], starts[own], ends[own], own.start) for rank, own in _slices(found["rank"])]
     gap, row, inside = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     spent = pl.DataFrame({"gap": gap, "call": device.names.gather(row), "call_ns": inside})
@@ -192,7 +104,7 @@ def _with_longest_call(found: pl.DataFrame, device: _DeviceWork) -> pl.DataFrame
     )
 
 
-def _meetings(calls: _Calls, starts_ns: Times, ends_ns: Times, first_gap: int) -> tuple[Times, Times, Times]:
+def _meetings(calls: DeviceCalls, starts_ns: Times, ends_ns: Times, first_gap: int) -> tuple[Times, Times, Times]:
     """Gap, call and time inside of each gap of a rank and each call that meet; gaps are apart, in order of time."""
     first, last = np.searchsorted(ends_ns, calls.starts_ns, side="right"), np.searchsorted(starts_ns, calls.ends_ns)
     met = np.maximum(last - first, 0)
@@ -200,11 +112,6 @@ def _meetings(calls: _Calls, starts_ns: Times, ends_ns: Times, first_gap: int) -
     gap = first[call] + np.arange(len(call)) - np.repeat(np.cumsum(met) - met, met)
     inside = np.minimum(calls.ends_ns[call], ends_ns[gap]) - np.maximum(calls.starts_ns[call], starts_ns[gap])
     return first_gap + gap, calls.row[call], inside
-
-
-def _edges(found: pl.DataFrame) -> tuple[Times, Times]:
-    starts = found["start_ns"].to_numpy()
-    return starts, starts + found["duration_ns"].to_numpy()
 
 
 def _slices(ranks: pl.Series) -> list[tuple[int, slice]]:
@@ -231,18 +138,18 @@ def _held_amounts() -> dict[str, pl.Expr]:
     }
 
 
-def _inside(calls: _Calls, pieces: pl.DataFrame) -> Times:
+def _inside(calls: DeviceCalls, pieces: pl.DataFrame) -> Times:
     """How long the host is inside a copy call during each piece, ns."""
     copying = union(calls.starts_ns[calls.is_copy], calls.ends_ns[calls.is_copy])
     lasting = copying.ends_ns - copying.starts_ns
-    since, until = (covered_before(copying.starts_ns, lasting, instants) for instants in _edges(pieces))
+    since, until = (covered_before(copying.starts_ns, lasting, instants) for instants in edges_of(pieces))
     result: Times = until - since
     return result
 
 
-def _launch_leads(found: pl.DataFrame, device: _DeviceWork) -> pl.Series:
+def _launch_leads(found: pl.DataFrame, device: DeviceWork) -> pl.Series:
     """How long before each gap began the work that ends it was launched, ns; null where unknown."""
-    starts, ends = _edges(found)
+    starts, ends = edges_of(found)
     lead, is_known = np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=np.bool_)
     for rank, own in _slices(found["rank"]):
         work = device.work[rank]

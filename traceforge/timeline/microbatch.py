@@ -64,7 +64,7 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
         stages = _stages(store, batch.run_id)
         ranks = [one for one in batch.ranks if one.rank in stages]
         if ranks:
-            found.setdefault(batch.run_id, {}).update(_turns(store, RankBatch(batch.run_id, ranks)))
+            found.setdefault(batch.run_id, {}).update(_turns(store, RankBatch(batch.run_id, ranks, batch.most_events)))
     for run_id, turns in found.items():
         frame = numbered(turns, _stages(store, run_id), store.query(_MESSAGES, [run_id]))
         yield frame.with_columns(run_id=pl.lit(run_id)).select(pl.col(n).cast(kind) for n, kind in _SCHEMA.items())

@@ -4,23 +4,30 @@ The training thread is the one that marks steps; where none does, the one with m
 where there are none of these, the one that launches most.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.align.clock_course import ClockCourse, read_courses
-from traceforge.align.rank_batches import RankBatch, RankFile
+from traceforge.align.rank_batches import Parts, RankBatch, RankFile
 from traceforge.store.database import Store
 from traceforge.timeline.layers import Intervals, Times, in_turn, union
 from traceforge.vocabulary import IGNORED, vocabulary
 
 _KINDS = """
-SELECT k.source_id, k.kind_id, LIST_POSITION($4, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id
+WITH counted AS (
+  SELECT source_id, kind_id, COUNT(*) AS events
+  FROM raw.occurrence
+  WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
+    AND raw_start_ns IS NOT NULL AND duration_ns > 0
+  GROUP BY ALL
+)
+SELECT k.source_id, k.kind_id, LIST_POSITION($4, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id, n.events
 FROM raw.event_kind AS k
+JOIN counted AS n USING (source_id, kind_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3
   AND k.phase = 'X' AND LIST_CONTAINS($4, c.class)
@@ -36,12 +43,13 @@ WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3
 _EVENTS = """
 SELECT source_id, kind_id, raw_start_ns, duration_ns
 FROM raw.occurrence
-WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
+WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND event_id BETWEEN $4 AND $5
   AND raw_start_ns IS NOT NULL AND duration_ns > 0
 """
 
 _MARKING = ("iteration", "operation", "annotation")
 _LAUNCHING = ("launch",)
+_WHEREVER = ("communication", "copy", "compute", "host_communication")
 _AT_ONCE = 131_072
 
 NO_CLASS = -1
@@ -69,9 +77,14 @@ NO_EVENTS = Events(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 @dataclass(frozen=True, slots=True)
 class RankEvents:
-    """Complete events of a rank by class, and those of its training thread; a class without events is absent."""
+    """Complete events of a rank by class; a class without events is absent.
 
-    of_class: Mapping[str, Events]
+    Attributes:
+        wherever: what computes, copies or communicates, on whatever stream or thread.
+        training: all that the training thread does.
+    """
+
+    wherever: Mapping[str, Events]
     training: Mapping[str, Events]
 
 
@@ -82,33 +95,14 @@ def classes() -> list[str]:
 
 def read_events(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, RankEvents]]:
     """The events of each rank of a batch."""
-    names = classes()
-    kinds, events = batch.by_file(store, _KINDS, [names]), batch.by_file(store, _EVENTS)
+    kinds = batch.by_file(store, _KINDS, [classes()])
     courses = read_courses(store, batch.run_id)
+    pieces: Iterable[Parts] = batch.in_pieces(store, _EVENTS)
+    if len(batch.ranks) > 1:
+        pieces = list(pieces)  # of small ranks, which share one
     for one in batch.ranks:
-        found = [(one, _of_rank(kinds.of(one.source_id), events.of(one.source_id), courses[one.rank]))]
-        if one is batch.ranks[-1]:
-            del kinds, events  # as large as what is handed over, which nothing here holds either
-        yield found.pop()
-
-
-def _of_rank(kinds: pl.DataFrame, events: pl.DataFrame, clock: ClockCourse) -> RankEvents:
-    kind_ids = kinds["kind_id"].to_numpy()
-    # As narrow as they may be: there are millions of events.
-    code_of = np.full(int(kind_ids.max(initial=-1)) + 2, NO_CLASS, dtype=np.int16)
-    track_of = np.full(len(code_of), -1, dtype=np.int32)
-    code_of[kind_ids], track_of[kind_ids] = kinds["code"].to_numpy(), kinds["track_id"].to_numpy()
-    code, track = np.empty(events.height, dtype=np.int16), np.empty(events.height, dtype=np.int32)
-    parts, first = _parts(events), 0
-    for part in parts:
-        # Kinds of no class share the last place.
-        kind = np.minimum(part["kind_id"].to_numpy(), len(code_of) - 1)
-        own = slice(first, first + len(kind))
-        code[own], track[own] = code_of[kind], track_of[kind]
-        first = own.stop
-    is_training = track == _training_track(code, track)
-    del track
-    return by_class(code, _times(parts, clock), is_training)
+        own = (piece.of(one.source_id) for piece in pieces)
+        yield one, by_class(kinds.of(one.source_id), own, courses[one.rank])
 
 
 def _parts(events: pl.DataFrame) -> list[pl.DataFrame]:
@@ -126,60 +120,65 @@ def _parts(events: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-def _times(parts: Sequence[pl.DataFrame], clock: ClockCourse) -> Iterator[tuple[Times, Times]]:
-    """Starts and ends on the common clock, some at a time."""
-    for part in parts:
-        start = part["raw_start_ns"].to_numpy()
-        yield clock.aligned(start), clock.aligned(start + part["duration_ns"].to_numpy())
-
-
-def _training_track(code: NDArray[np.integer[Any]], track: NDArray[np.integer[Any]]) -> int:
+def _training_track(kinds: pl.DataFrame) -> int:
     """Number of the training thread; one that no event has where nothing marks it."""
     names = classes()
-    tracks, counts = track[:0], track[:0]
     for marks in (_MARKING, _LAUNCHING):
-        if not len(tracks):
-            is_mark = np.isin(code, [names.index(name) for name in marks])
-            tracks, counts = np.unique(track[is_mark], return_counts=True)
-    if not len(tracks):
-        return int(np.iinfo(np.int64).min)
-    with_steps, own = np.unique(track[code == names.index("iteration")], return_counts=True)
-    steps = np.zeros(len(tracks), dtype=np.int64)
-    steps[np.searchsorted(tracks, with_steps)] = own
-    return int(tracks[np.lexsort((tracks, -counts, -steps))[0]])
+        marking = kinds.filter(pl.col("code").is_in([names.index(name) for name in marks]))
+        if not marking.is_empty():
+            steps = pl.col("events").filter(pl.col("code") == names.index("iteration")).sum()
+            tracks = marking.group_by("track_id").agg(steps=steps, events=pl.col("events").sum())
+            return int(tracks.sort("steps", "events", "track_id", descending=[True, True, False])["track_id"][0])
+    return int(np.iinfo(np.int64).min)
 
 
-def by_class(
-    code: NDArray[np.integer[Any]], times: Iterable[tuple[Times, Times]], on_training_thread: NDArray[np.bool_]
-) -> RankEvents:
-    """Events by class, in their order.
+def by_class(kinds: pl.DataFrame, pieces: Iterable[pl.DataFrame], clock: ClockCourse) -> RankEvents:
+    """Events by class, in their order; there may be millions, of which only what is asked for is kept.
 
     Args:
-        code: place of each event's class in `classes()`, or `NO_CLASS`.
-        times: starts and ends of all events, some at a time.
-        on_training_thread: whether each is.
+        kinds: kind_id, code (the place of its class in `classes()`), track_id and the number of events of each.
+        pieces: kind_id, raw_start_ns and duration_ns of all events, some at a time; of kinds that are not listed, too.
+        clock: of the rank.
     """
-    numbers, counts = np.unique(code, return_counts=True)
-    found = {
-        number: (_room(count), np.empty(count, dtype=np.bool_))
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
-        if number != NO_CLASS
-    }
-    filled = dict.fromkeys(found, 0)
-    first = 0
-    for start_ns, end_ns in times:
-        some = slice(first, first + len(start_ns))
-        for number in found.keys() & np.unique(code[some]).tolist():
-            inside, (events, is_training) = np.flatnonzero(code[some] == number), found[number]
-            place = slice(filled[number], filled[number] + len(inside))
-            events.starts_ns[place], events.ends_ns[place] = start_ns[inside], end_ns[inside]
-            is_training[place] = on_training_thread[some][inside]
-            filled[number] = place.stop
-        first = some.stop
+    kind_ids = kinds["kind_id"].to_numpy()
+    code_of = np.full(int(kind_ids.max(initial=-1)) + 2, NO_CLASS, dtype=np.int16)
+    is_own_of = np.zeros(len(code_of), dtype=np.bool_)
+    code_of[kind_ids] = kinds["code"].to_numpy()
+    is_own_of[kind_ids] = kinds["track_id"].to_numpy() == _training_track(kinds)
     names = classes()
-    every = {names[number]: events for number, (events, _) in found.items()}
-    own = {names[number]: one[0].those(one[1]) for number, one in found.items() if one[1].any()}
-    return RankEvents(every, own)
+    every = _Filling.of(kinds.filter(pl.col("code").is_in([names.index(name) for name in _WHEREVER])))
+    own = _Filling.of(kinds.filter(pl.Series(is_own_of[kind_ids])))
+    for part in (part for piece in pieces for part in _parts(piece)):
+        # Kinds of no class share the last place.
+        kind = np.minimum(part["kind_id"].to_numpy(), len(code_of) - 1)
+        start = part["raw_start_ns"].to_numpy()
+        start_ns, end_ns = clock.aligned(start), clock.aligned(start + part["duration_ns"].to_numpy())
+        code = code_of[kind]
+        every.take(code, start_ns, end_ns)
+        own.take(np.where(is_own_of[kind], code, NO_CLASS), start_ns, end_ns)
+    return RankEvents(*({names[code]: one for code, one in filling.events.items()} for filling in (every, own)))
+
+
+class _Filling:
+    """Events by the number of their class, as far as there is room for it."""
+
+    def __init__(self, sizes: Mapping[int, int]) -> None:
+        """Make room for so many events of each."""
+        self.events = {code: _room(count) for code, count in sizes.items()}
+        self.filled = dict.fromkeys(self.events, 0)
+
+    @classmethod
+    def of(cls, kinds: pl.DataFrame) -> "_Filling":
+        """Room for the events of these kinds."""
+        return cls(dict(kinds.group_by("code").agg(pl.col("events").sum()).sort("code").iter_rows()))
+
+    def take(self, code: NDArray[np.int16], start_ns: Times, end_ns: Times) -> None:
+        """Put events behind those of their class."""
+        for number in self.events.keys() & np.unique(code).tolist():
+            inside, events = np.flatnonzero(code == number), self.events[number]
+            place = slice(self.filled[number], self.filled[number] + len(inside))
+            events.starts_ns[place], events.ends_ns[place] = start_ns[inside], end_ns[inside]
+            self.filled[number] = place.stop
 
 
 def _room(count: int) -> Events:

@@ -230,16 +230,16 @@ def rank_layers(events: RankEvents, matched: pl.DataFrame, *, has_device: bool) 
         has_device: whether device kernels were recorded.
     """
     activities = vocabulary().activities
-    host = events.of_class.get("host_communication", NO_EVENTS)
-    communication = _of(events.of_class, "communication") if has_device else host.union()
+    host = events.wherever.get("host_communication", NO_EVENTS)
+    communication = _of(events.wherever, "communication") if has_device else host.union()
     transfer, wait, unsplit = _split(matched, communication)
     layers = {one.name: _of(events.training, one.name) for one in activities}
     layers |= {"transfer": transfer, "wait": wait, "unsplit": unsplit}
-    layers |= {"communication": communication, "copy": _of(events.of_class, "copy")}
+    layers |= {"communication": communication, "copy": _of(events.wherever, "copy")}
     exclusive = (("transfer", "transfer"), ("wait", "wait"), ("communication", "unsplit"))
     phases = tuple((phase, (layer,)) for phase, layer in (*exclusive, ("copy", "copy"), ("input", "input")))
     if has_device:
-        layers["compute"] = _of(events.of_class, "compute")
+        layers["compute"] = _of(events.wherever, "compute")
         busy = tuple(one.name for one in activities if one.name != "input")
         return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", busy)), "idle")
     pauses = tuple(one.name for one in activities if one.name != "input" and not one.replaces_device)
