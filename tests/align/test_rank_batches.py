@@ -99,10 +99,25 @@ def test_files_are_taken_in_order_as_many_at_once_as_fit() -> None:
     assert list(planned_files(store, 1)) == [(first + n, first + n) for n in range(6)]
 
 
+def test_a_large_rank_comes_in_pieces_that_hold_each_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = built(store_of(*_job()), "align")
+    monkeypatch.setattr(module.planned_batches, "__defaults__", (1,))
+    (batch, *_) = planned_batches(store)
+    pieces_of_events = EVENTS.replace("ORDER BY", "AND event_id BETWEEN $4 AND $5 ORDER BY")
+    assert [piece.frame.height for piece in batch.in_pieces(store, pieces_of_events)] == [batch.most_events]
+
+    monkeypatch.setattr(module, "_MOST_EVENTS", 4)
+    pieces = [piece.frame["event_id"].to_list() for piece in batch.in_pieces(store, pieces_of_events)]
+
+    assert [event for piece in pieces for event in piece] == batch.by_file(store, EVENTS).frame["event_id"].to_list()
+    assert {len(piece) for piece in pieces[:-1]} == {4}
+
+
 def test_how_many_ranks_fit_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     together = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "timeline", "graph")
     for batches in (module.planned_batches, module.planned_files):
         monkeypatch.setattr(batches, "__defaults__", (1,))
+    monkeypatch.setattr(module, "_MOST_EVENTS", 4)
     monkeypatch.setattr(arrival, "_MOST_ARRIVALS", 1)
     apart = built(store_of_runs(_job(), _queued_job(), _job_out_of_step()), "timeline", "graph")
 

@@ -25,17 +25,18 @@ def held(monkeypatch: pytest.MonkeyPatch, mib: int) -> None:
     monkeypatch.setattr(allocator, "_held_bytes", lambda: mib * MIB)
 
 
-def test_a_process_is_trimmed_each_time_it_has_grown_by_32_mib_beyond_192(
+def test_a_process_is_trimmed_each_time_it_has_grown_by_16_mib_beyond_192(
     monkeypatch: pytest.MonkeyPatch, trims: list[int]
 ) -> None:
-    # held   100  191  192  200  223  224  230  150  185  192  (MiB)
-    # trim              x              x                   x   (grown by 32 since the last, or since it shrank)
+    # held   100  191  192  200  207  208  220  150  185  192  (MiB)
+    # trim              x              x                   x   (grown by 16 since the last, or since it shrank)
     trimmer = allocator._Trimmer()
-    for mib in (100, 191, 192, 200, 223, 224, 230, 150, 185, 192):
+    trimmed = []
+    for mib in (100, 191, 192, 200, 207, 208, 220, 150, 185, 192):
         held(monkeypatch, mib)
-        trimmer.trim()
+        trimmed += [mib] if trimmer.trim() else []
 
-    assert trims == [192, 224, 192]
+    assert trims == trimmed == [192, 208, 192]
 
 
 def test_a_system_without_malloc_trim_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,3 +269,15 @@ def test_while_some_sources_are_read_a_folder_looks_at_their_files_alone(tmp_pat
         with pytest.raises(ZeroDivisionError), folder.narrowed(2, 2):
             raise ZeroDivisionError
         assert folder.rows("SELECT source_id, COUNT(*) FROM raw.occurrence GROUP BY ALL ORDER BY ALL") == whole
+
+
+def test_files_of_events_state_their_least_and_largest_number_so_that_others_are_not_read(tmp_path: Path) -> None:
+    with Store(f"{tmp_path}/night/") as store:
+        ingested(store, write_trace(tmp_path / "rank0.json", 0).parent)
+        (file,) = (tmp_path / "night" / "facts" / "raw.occurrence").rglob("*.parquet")
+        bounds = store.rows(
+            "SELECT stats_min_value, stats_max_value FROM parquet_metadata(?) WHERE path_in_schema = 'event_id'",
+            [str(file)],
+        )
+
+    assert bounds == [("0", "19")]

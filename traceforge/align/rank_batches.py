@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
+import numpy as np
 import polars as pl
 
 from traceforge.store.database import Store
@@ -31,7 +32,7 @@ ORDER BY b.run_id, r.rank
 _FILES = "SELECT source_id, COALESCE(stored_count, 0) FROM meta.source ORDER BY source_id"
 
 _MOST_EVENTS = 500_000
-_LAST_EVENT = 2**63 - 1
+_LARGEST = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class RankBatch:
         """
         firsts = range(0, max(self.most_events, 1), _MOST_EVENTS)
         for first in firsts:
-            last = first + _MOST_EVENTS - 1 if first != firsts[-1] else _LAST_EVENT
+            last = first + _MOST_EVENTS - 1 if first != firsts[-1] else _LARGEST
             yield self.by_file(store, sql, [first, last, *parameters])
 
     def by_rank(self, store: Store, sql: str, parameters: Sequence[object] = ()) -> Parts:

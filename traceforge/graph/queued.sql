@@ -20,8 +20,9 @@ CREATE OR REPLACE TABLE graph.queued (
   ahead_ns
 ) AS
 WITH event AS (
-  SELECT r.run_id, r.rank, e.source_id, e.event_id, e.device, e.stream, e.correlation, e.raw_start_ns,
-    e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, c.class, c.canonical_category AS category
+  SELECT e.source_id, e.event_id, e.device, e.stream, e.correlation, e.raw_start_ns,
+    e.raw_start_ns + COALESCE(e.duration_ns, 0) AS raw_end_ns, c.class = 'communication' AS communicates,
+    c.canonical_category IN ('cuda_runtime', 'cuda_driver') AS is_launch
   FROM align.rank AS r
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
@@ -33,14 +34,14 @@ WITH event AS (
 launch AS (
   SELECT source_id, correlation, MIN(raw_start_ns) AS raw_launch_ns
   FROM event
-  WHERE category IN ('cuda_runtime', 'cuda_driver')
+  WHERE is_launch
   GROUP BY source_id, correlation
 ),
 launched AS (
-  SELECT e.*, l.raw_launch_ns
+  SELECT e.* EXCLUDE (correlation, raw_start_ns, is_launch), l.raw_launch_ns
   FROM event AS e
   JOIN launch AS l USING (source_id, correlation)
-  WHERE e.category NOT IN ('cuda_runtime', 'cuda_driver')
+  WHERE NOT e.is_launch
 ),
 collective AS (
   SELECT c.run_id, c.rank, c.call_id, c.source_id, c.raw_arrival_ns, l.raw_launch_ns,
@@ -48,7 +49,7 @@ collective AS (
     LAG(c.raw_end_ns) OVER same_stream AS raw_free_ns,
     LAG(c.raw_end_ns - c.raw_arrival_ns) OVER same_stream AS behind_duration_ns
   FROM align.call AS c
-  JOIN launched AS l USING (run_id, rank, source_id, event_id)
+  JOIN launched AS l USING (source_id, event_id)
   WHERE c.on_device AND l.stream IS NOT NULL
     AND c.run_id = GETVARIABLE('run_id')
     AND c.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
@@ -68,7 +69,7 @@ queued AS (
 work AS (
   SELECT source_id, raw_launch_ns, MAX(raw_end_ns) OVER before AS raw_done_ns
   FROM launched
-  WHERE class <> 'communication'
+  WHERE NOT communicates
   WINDOW before AS (PARTITION BY source_id ORDER BY raw_launch_ns)
 )
 SELECT

@@ -18,7 +18,7 @@ _OF_POLARS, _AT_ONCE = "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0"
 _BY_POLARS = "dirty_decay_ms:500,muzzy_decay_ms:1000"
 _LARGE_BYTES = 4 * 1024 * 1024
 _WORTH_TRIMMING_BYTES = 192 * 1024 * 1024
-_WORTH_ANOTHER_BYTES = 32 * 1024 * 1024
+_WORTH_ANOTHER_BYTES = 16 * 1024 * 1024
 
 
 class _Trimmer:
@@ -27,24 +27,30 @@ class _Trimmer:
     def __init__(self) -> None:
         self._floor_bytes = 0
 
-    def trim(self) -> None:
-        """Trim where this process holds much, and more than after the last time."""
+    def trim(self) -> bool:
+        """Trim where this process holds much, and more than after the last time; whether it did."""
         held_bytes = _held_bytes()
         self._floor_bytes = min(self._floor_bytes, held_bytes)
         if held_bytes >= max(_WORTH_TRIMMING_BYTES, self._floor_bytes + _WORTH_ANOTHER_BYTES):
             ctypes.CDLL(None).malloc_trim(0)
             self._floor_bytes = _held_bytes()
+            return True
+        return False
 
 
 _TRIMMER = _Trimmer()
 
 
-def give_back_freed() -> None:
-    """Where this process came to hold much, have pages that hold nothing any more go back to the system."""
+def give_back_freed() -> bool:
+    """Where this process came to hold much, have pages that hold nothing any more go back to the system.
+
+    Returns:
+        Whether it came to hold much; others that keep free pages may then let go of theirs, too.
+    """
     try:
-        _TRIMMER.trim()
+        return _TRIMMER.trim()
     except (AttributeError, OSError, TypeError):
-        return
+        return False
 
 
 def _held_bytes() -> int:

@@ -298,10 +298,10 @@ class Store(Answers):
 
     def release_beyond(self, limit_bytes: int = _WORTH_RELEASING_BYTES) -> None:
         """Let go of what is on disk where it is more than so much."""
-        give_back_freed()
+        has_grown = give_back_freed()
         if self.folder is None and (self.path is None or self.path.stat().st_size <= limit_bytes):
             return  # seen without asking: a small run has one hundred tables, and this follows each
-        if self._rows("SELECT SUM(memory_usage_bytes) FROM duckdb_memory()")[0][0] > limit_bytes:
+        if has_grown or self._rows("SELECT SUM(memory_usage_bytes) FROM duckdb_memory()")[0][0] > limit_bytes:
             self.release_memory()
 
     def release_memory(self) -> None:

@@ -19,6 +19,8 @@ from traceforge.store.migrations import facts_form
 if TYPE_CHECKING:
     import polars as pl
 
+# Read in stretches of numbers or times: the least and the largest of each file say which files hold any of them.
+_READ_BY_RANGE = frozenset({"raw.occurrence"})
 _PART_BYTES = 8 * 1024 * 1024  # in memory; several batches of a large file, all of a small one
 
 
@@ -88,7 +90,7 @@ class PartitionWriter:
         folder = self._folder / table
         folder.mkdir(exist_ok=True)
         path = folder / part_name(self._mark, len(self._written[table]))
-        rows.write_parquet(path, compression="lz4", statistics=False)
+        rows.write_parquet(path, compression="lz4", statistics=table in _READ_BY_RANGE)
         self._written[table].append((rows.height, path.stat().st_size))
 
 

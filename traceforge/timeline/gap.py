@@ -15,7 +15,7 @@ import polars as pl
 from traceforge.align.rank_batches import Parts, rank_batches
 from traceforge.store.database import Store
 from traceforge.thresholds import timeline as thresholds
-from traceforge.timeline.gap_events import DeviceCalls, DeviceWork, edges_of, read_device
+from traceforge.timeline.gap_events import DeviceCalls, GapEvents, edges_of, read_device
 from traceforge.timeline.layers import Times, covered_before, union
 from traceforge.vocabulary import vocabulary
 
@@ -54,7 +54,7 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
         )
 
 
-def _gaps(idle: Parts, device: DeviceWork) -> pl.DataFrame:
+def _gaps(idle: Parts, device: GapEvents) -> pl.DataFrame:
     """Gaps of some ranks with their causes, by rank and time.
 
     Args:
@@ -84,7 +84,7 @@ def _gaps(idle: Parts, device: DeviceWork) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _with_longest_call(found: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
+def _with_longest_call(found: pl.DataFrame, device: GapEvents) -> pl.DataFrame:
     """The same gaps with the call that fills most of each, by name, and how long; null where there is none."""
     starts, ends = edges_of(found)
     parts = [_meetings(device.calls[rank], starts[own], ends[own], own.start) for rank, own in _slices(found["rank"])]
@@ -147,7 +147,7 @@ def _inside(calls: DeviceCalls, pieces: pl.DataFrame) -> Times:
     return result
 
 
-def _launch_leads(found: pl.DataFrame, device: DeviceWork) -> pl.Series:
+def _launch_leads(found: pl.DataFrame, device: GapEvents) -> pl.Series:
     """How long before each gap began the work that ends it was launched, ns; null where unknown."""
     starts, ends = edges_of(found)
     lead, is_known = np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=np.bool_)

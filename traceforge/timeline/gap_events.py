@@ -1,4 +1,4 @@
-"""What ends the gaps of a device, and which calls meet them. In: raw events, the idle stretches. Out: `DeviceWork`.
+"""What ends the gaps of a device, and which calls meet them. In: raw events, the idle stretches. Out: `GapEvents`.
 
 Of millions of events these are few: they are read in pieces, and what meets no idle stretch is let go at once.
 """
@@ -43,7 +43,7 @@ class DeviceCalls:
     """Calls of a rank to its device that meet an idle stretch, in any order; shapes (calls,).
 
     Attributes:
-        row: place of each in `DeviceWork.names`.
+        row: place of each in `GapEvents.names`.
         starts_ns, ends_ns: on the common clock.
         is_copy: whether it copies.
     """
@@ -64,7 +64,7 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWork:
+class GapEvents:
     """What is known of the devices of a batch, by rank.
 
     Attributes:
@@ -78,7 +78,7 @@ class DeviceWork:
     names: pl.Series
 
 
-def read_device(store: Store, batch: RankBatch, idle: Parts) -> DeviceWork:
+def read_device(store: Store, batch: RankBatch, idle: Parts) -> GapEvents:
     """What meets and what ends idle stretches.
 
     Args:
@@ -96,7 +96,7 @@ def read_device(store: Store, batch: RankBatch, idle: Parts) -> DeviceWork:
         calling[rank].append(_meeting(found, edges[rank], courses[rank]))
     calls = {rank: pl.concat(frames) for rank, frames in calling.items()}
     work = {rank: _launched(ending[rank], pl.concat(frames), courses[rank]) for rank, frames in launching.items()}
-    return DeviceWork(work, dict(_numbered(calls)), pl.concat([found["name"] for found in calls.values()]))
+    return GapEvents(work, dict(_numbered(calls)), pl.concat([found["name"] for found in calls.values()]))
 
 
 def edges_of(stretches: pl.DataFrame) -> Edges:
