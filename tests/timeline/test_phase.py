@@ -28,6 +28,20 @@ class TestDeviceRank:
         assert dict(rows_of(store, PHASES, [0])) == {"idle": 20, "compute": 20, "transfer": 20}
         assert rows_of(store, HIDDEN) == [(10,)]
 
+    def test_the_annotation_around_a_batch_is_no_work_of_the_host(self) -> None:
+        # host     |execute_context… 0–––30|  |30–––60|  |60–––90|     a step each, whatever sizes they name
+        # device     |kernel 10–20|         |kernel 40–50|  |70–80|
+        trace = Trace()
+        for n, name in enumerate(["_1(512)_generation_0(0)", "_0(0)_generation_8(8)", "_0(0)_generation_7(7)"]):
+            trace.host_work(f"execute_context{name}", 30 * n, 30 * n + 30, "user_annotation")
+            trace.kernel(30 * n + 10, 30 * n + 20)
+
+        store = told(trace, world_size=1, stage="timeline")
+
+        assert rows_of(store, ACTIVITIES, [0]) == [
+            ("compute", None, 30), ("idle", "unnamed", 60),
+        ]  # fmt: skip
+
     def test_communication_is_waiting_until_the_last_rank_arrives_then_transfer(self) -> None:
         # rank 0   |compute 0–40|wait 40––––––––70|transfer 70–90|
         # rank 1   |compute 0–––––––––––––––––––70|transfer 70–90|

@@ -170,7 +170,9 @@ def _steps(facts: Facts) -> Look:
     if not facts.marked_steps:
         return _missing("nothing marks training steps: the whole window stands for one")
     if facts.counted_steps:
-        return _complete(f"{plural(facts.iterations, 'step')} marked by an annotation that counts them")
+        return _complete(
+            f"{plural(facts.iterations, 'step')} marked by annotations that count them, or hold a batch each"
+        )
     if not facts.profiler_steps:
         return _partial("steps are guessed from annotations or from the rhythm of collectives")
     return _complete(f"{plural(facts.iterations, 'step')} marked by the profiler")

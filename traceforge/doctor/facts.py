@@ -17,8 +17,8 @@ class Facts:
         ranks, present, world_size: number of recorded ranks, which ones, and how many the job says it has.
         device_ranks, gloo_ranks: ranks whose file holds device work; ranks that communicate on the host.
         backend: of communication, as the traces state it; several with commas, None where none states it.
-        marked_steps, profiler_steps, counted_steps: steps that anything marks, that the profiler marks, that an
-            annotation with their number marks.
+        marked_steps, profiler_steps, counted_steps: steps that anything marks, that the profiler marks, that
+            annotations mark which hold their number or sizes of a batch.
         judged, warmup, uncommon: iterations that count, that are warm-up, that not all ranks recorded.
         grouped, sequenced, sized: calls of collectives that state their group, their number, their size.
         telemetry_files, telemetry_ranks: files of telemetry, and ranks whose device's clock they show during the trace.

@@ -6,7 +6,7 @@
 -- Scope: rank
 -- In parts by: align.rank_batch
 -- Reads: operation.judged_iteration, operation.device, timeline.window, align.rank, align.name_class, align.step
--- Reads: align.clock_piece, raw.event_kind, raw.occurrence, raw.operation_input
+-- Reads: align.is_step_name, align.clock_piece, raw.event_kind, raw.occurrence, raw.operation_input
 CREATE OR REPLACE TABLE operation.kernel (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -29,7 +29,7 @@ SELECT k.source_id, k.kind_id, COALESCE(k.track_id, -1) AS track, k.name, c.clas
   CASE
     WHEN c.canonical_category IN ('kernel', 'gpu_memcpy', 'gpu_memset') THEN 'device'
     WHEN c.canonical_category IN ('cuda_runtime', 'cuda_driver') THEN 'launch'
-    WHEN c.class = 'iteration' OR s.annotation IN (k.name, REGEXP_REPLACE(k.name, '[0-9]+', '#')) THEN 'step'
+    WHEN c.class = 'iteration' OR align.is_step_name(k.name, s.annotation) THEN 'step'
     WHEN c.canonical_category = 'cpu_op' THEN 'operation'
     WHEN c.canonical_category = 'user_annotation' THEN 'annotation'
     WHEN c.canonical_category = 'python_function' AND k.name LIKE 'nn.Module: %' THEN 'module'

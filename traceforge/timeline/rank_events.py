@@ -24,6 +24,12 @@ WITH counted AS (
   WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3
     AND raw_start_ns IS NOT NULL AND duration_ns > 0
   GROUP BY ALL
+),
+step AS (
+  SELECT DISTINCT r.source_id, s.annotation
+  FROM align.rank AS r
+  JOIN align.step AS s USING (run_id, rank)
+  WHERE r.has_device AND s.annotation IS NOT NULL
 )
 SELECT k.source_id, k.kind_id, LIST_POSITION($4, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id, n.events
 FROM raw.event_kind AS k
@@ -33,10 +39,8 @@ WHERE k.source_id IN (SELECT UNNEST($1)) AND k.source_id BETWEEN $2 AND $3
   AND k.phase = 'X' AND LIST_CONTAINS($4, c.class)
   -- An annotation that stands for the step says no more of what the rank did than ProfilerStep does.
   AND NOT EXISTS (
-    SELECT 1 FROM align.rank AS r
-    JOIN align.step AS s USING (run_id, rank)
-    WHERE r.source_id = k.source_id AND r.has_device AND c.class = 'annotation'
-      AND s.annotation IN (k.name, REGEXP_REPLACE(k.name, '[0-9]+', '#'))
+    SELECT 1 FROM step AS s
+    WHERE s.source_id = k.source_id AND c.class = 'annotation' AND align.is_step_name(k.name, s.annotation)
   )
 """
 

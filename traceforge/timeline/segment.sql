@@ -2,7 +2,7 @@
 -- Scope: rank
 -- In parts by: align.rank_batch
 -- Reads: timeline.window, timeline.arrival, timeline.collective, align.call, align.rank, align.name_class, align.step
--- Reads: align.clock_piece, align.unmatched_endpoint, raw.event_kind, raw.occurrence
+-- Reads: align.is_step_name, align.clock_piece, align.unmatched_endpoint, raw.event_kind, raw.occurrence
 CREATE OR REPLACE TABLE timeline.segment (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
