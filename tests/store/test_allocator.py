@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from traceforge.store import allocator
+from traceforge.store import allocator, database
+from traceforge.store.database import Store
 
 MIB = 1024 * 1024
 POLARS, OURS = "dirty_decay_ms:500,muzzy_decay_ms:1000", "dirty_decay_ms:0,muzzy_decay_ms:0"
@@ -37,6 +39,20 @@ def test_a_process_is_trimmed_each_time_it_has_grown_by_16_mib_beyond_192(
         trimmed += [mib] if trimmer.trim() else []
 
     assert trims == trimmed == [192, 208, 192]
+
+
+@pytest.mark.parametrize("has_grown", [True, False])
+def test_where_the_process_has_grown_the_database_lets_go_of_what_it_freed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_grown: bool
+) -> None:
+    released: list[bool] = []
+    with Store(f"{tmp_path}/night/") as store:
+        monkeypatch.setattr(database, "give_back_freed", lambda: has_grown)
+        monkeypatch.setattr(store, "release_memory", lambda: released.append(True))
+
+        store.release_beyond()
+
+    assert released == [True] * has_grown
 
 
 def test_a_system_without_malloc_trim_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
