@@ -92,6 +92,8 @@ CLASSES = [
     ("python_function", "torch/utils/checkpoint.py(489): checkpoint", "ignored"),
     # The host is busy with itself.
     ("user_annotation", "gc.collect", "garbage_collection"),
+    ("python_function", "<built-in function collect>", "garbage_collection"),
+    ("python_function", "<built-in method collect of Pool object at 0x7f>", "ignored"),
     ("cuda_runtime", "cudaMalloc", "allocator"),
     ("cuda_runtime", "cudaFree", "allocator"),
     ("cuda_runtime", "hipMalloc", "allocator"),
