@@ -153,7 +153,7 @@ def test_batches_of_another_kind_than_most_are_kept_but_not_judged() -> None:
     assert rows_of(store, "SELECT code, detail FROM meta.issue WHERE stage = 'align' AND code LIKE 'iter%'") == [
         (
             "iterations_from_batches",
-            "30 % of the batches are of other kinds than most, as a prefill: they are not judged",
+            "iterations are batches; 30 % of them are of another kind than most, and not judged",
         )
     ]
 

@@ -3,8 +3,9 @@
 -- The kernels of one record are one call (see align.communication_kernel). Where a rank has no record_param_comms
 -- at all, each kernel is taken as a call; so is one launched in the window that says itself what it is (coalesced
 -- groups are launched outside of their records), or that carries sends and receives (align.endpoint). Communication of
--- host threads (gloo) is a call each, in the order in which the training thread issued it: by record function ids, or
--- where there are none, works of a kind begin in the order of their calls. The first works of a window may lack theirs.
+-- host threads (gloo) is a call each, in the order in which the training thread issued it: record function ids tell it.
+-- Where they are all 0 (PyTorch 2.13), the nth work of a kind is taken for that of the nth call; work that begins before
+-- any call of its kind could have issued it belongs to a call before the window.
 -- Scope: rank
 -- In parts by: align.rank_batch
 -- Reads: align.rank, align.communication_kernel, align.endpoint
@@ -94,7 +95,7 @@ device_call AS (
   GROUP BY l.run_id, l.rank, l.source_id, l.record_event_id,
     CASE WHEN l.record_event_id IS NULL THEN l.event_id END
 ),
--- A host reduces and scatters by reducing to all.
+-- gloo carries out a reduce-scatter as an all-reduce.
 paired AS (
   SELECT source_id, event_id, raw_start_ns, class = 'host_communication' AS is_work,
     CASE WHEN op = 'reduce_scatter' THEN 'all_reduce' ELSE op END AS kind

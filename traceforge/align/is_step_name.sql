@@ -1,6 +1,6 @@
 -- Whether an annotation is one of those that were taken for steps.
 --
--- Its number may differ; of an inference engine's batch any size, but not whether it is zero (see align.step.annotation).
+-- Their numbers differ; in the name of an inference engine's batch only whether a size is zero matters.
 CREATE OR REPLACE MACRO align.is_step_name(
   -- Name of an annotation.
   name,

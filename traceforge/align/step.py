@@ -287,7 +287,7 @@ def _annotated(trace: RankTrace, name: str) -> Steps:
 
 
 def _kind_of_batch(name: str) -> str:
-    """The name with `#` for its sizes; a size of zero stands, as of decodes without a prefill."""
+    """The name with `#` for its sizes; a zero is kept, as it tells a decode from a prefill."""
     return _NUMBER.sub(lambda size: "#" if size[0].strip("0") else "0", name)
 
 
@@ -307,7 +307,7 @@ def _optimized(trace: RankTrace, _name: str) -> Steps:
 
 
 def _periodic(trace: RankTrace, _name: str) -> Steps:
-    """From one turn of the sequence of collectives to the next; if need be without sizes of what experts exchange."""
+    """From one turn of the sequence of collectives to the next; all-to-alls of experts may differ in size."""
     tokens = [token for token, _ in trace.calls]
     period = period_of(tokens) or period_of(["all_to_all" if one.startswith("all_to_all:") else one for one in tokens])
     if period is None:
@@ -367,10 +367,10 @@ def _window(trace: RankTrace) -> Steps:
 
 
 def _unmarked(origin: str, batches: "Counter[str]") -> Issue:
-    """What steps are inferred from; of batches of several kinds only those of one are compared."""
+    """What steps are inferred from; of batches of several kinds, that only those of one are compared."""
     if len(batches) > 1:
         other = 1 - batches.most_common(1)[0][1] / batches.total()
-        detail = f"{format_share(other)} of the batches are of other kinds than most, as a prefill: they are not judged"
+        detail = f"iterations are batches; {format_share(other)} of them are of another kind than most, and not judged"
         return Issue("iterations_from_batches", "info", 1, None, detail)
     detail = f"iterations are inferred from {_INFERRED_FROM[origin]}: there is no ProfilerStep"
     return Issue(f"iterations_from_{origin}", "info", 1, None, detail)

@@ -23,7 +23,7 @@ CREATE OR REPLACE TABLE align.step (
   is_marked BOOLEAN NOT NULL,
   -- False for a first or last step of which the window holds a part only (fewer collective calls than others have).
   is_whole BOOLEAN NOT NULL,
-  -- Name of the annotation taken for the step, with # in the place of its numbers; NULL where origin is another one. Of
-  -- an inference engine's batch zeros stand, so that it tells whether there was something to prefill.
+  -- Name of the annotation taken for the step, with # in the place of its numbers; NULL where origin is another one. In
+  -- the name of an inference engine's batch a zero is kept: it tells a decode from a prefill.
   annotation VARCHAR
 )

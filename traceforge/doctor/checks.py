@@ -171,7 +171,7 @@ def _steps(facts: Facts) -> Look:
         return _missing("nothing marks training steps: the whole window stands for one")
     if facts.counted_steps:
         return _complete(
-            f"{plural(facts.iterations, 'step')} marked by annotations that count them, or hold a batch each"
+            f"{plural(facts.iterations, 'step')} marked by annotations that number them or enclose a batch each"
         )
     if not facts.profiler_steps:
         return _partial("steps are guessed from annotations or from the rhythm of collectives")

@@ -142,7 +142,7 @@ def _notes(job: JobOverview, per_column: int) -> list[str]:
         notes.append(f"{per_column} iterations share a column: the line is their median, the box their range.")
     elif left_out:
         pale = plural(left_out, "iteration")
-        notes.append(f"Pale: {pale} of warm-up or cut off, excluded from all statistics; clipped where off the scale.")
+        notes.append(f"Pale: {pale} that were not judged and count in no statistics; clipped where off the scale.")
     return notes
 
 
