@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -227,6 +227,7 @@ def test_a_pickle_that_wants_to_run_something_is_refused_before_it_can(read: Rea
 
 @examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 400), junk=st.binary(min_size=1, max_size=30))
+@example(place=1, junk=b"\x00i\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\\")  # a backslash of which Python warns
 def test_a_damaged_pickle_is_read_or_refused_but_never_raises_anything_else(
     read: Read, place: int, junk: bytes
 ) -> None:

@@ -8,6 +8,7 @@ Not handled: tensors, sets, objects.
 """
 
 import pickletools
+import warnings
 from collections.abc import Callable
 
 from traceforge.errors import InputUnusableError
@@ -44,7 +45,9 @@ def load_plain(data: bytes, *, where: str) -> object:
         InputUnusableError: the pickle is damaged, asks for anything but plain containers, or is a trap.
     """
     try:
-        found = _Walk().run(data)
+        # Python warns of backslashes in damaged texts, on lines of its own that say nothing of the file.
+        with warnings.catch_warnings(action="ignore"):
+            found = _Walk().run(data)
         _check_size(found, _MOST_TIMES * len(data) + _ALLOWANCE)
     except _WALK_DAMAGE as error:
         raise InputUnusableError(
