@@ -39,7 +39,22 @@ def test_else_the_folder_tells_the_rank(path: str) -> None:
     assert (identity.rank, identity.rank_origin) == (5, "folder_name")
 
 
-@pytest.mark.parametrize("path", ["run/trace.json", "run/frank3.json", "run/4711.json", "run/rank.json"])
+@pytest.mark.parametrize(
+    "path", ["run/rank5/plugins/profile/2026_11_27/node7.xplane.pb", "rank1/run/global_rank_5/day/node7.xplane.pb"]
+)
+def test_else_the_nearest_folder_above_that_is_named_as_a_rank_does(path: str) -> None:
+    identity = identify(Path(path), _silent())
+
+    assert (identity.rank, identity.rank_origin) == (5, "folder_name")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("run/trace.json", "run/frank3.json", "run/4711.json", "run/rank.json"),
+        *("run_r2/day/trace.json", "best_of_rank3/day/trace.json", "rank3_of_4/day/trace.json"),
+    ],
+)
 def test_a_name_without_a_rank_leaves_it_unknown(path: str) -> None:
     identity = identify(Path(path), _silent())
 

@@ -4,11 +4,12 @@ Within a communicator all ranks issue the same collectives in the same order. St
 there are any; else equal sequences of (operation, size) are matched by position; else equal sequences within an
 iteration; else, or where windows begin in different iterations, sequences are aligned in time, and partners must be of
 one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset and at none,
-ranks would end collectives before others start them. Calls without a partner on every rank stay unmatched; ranks whose
-files are truncated are matched as far as they go, and are absent from then on.
+ranks would end collectives before others start them. Where all have a root, as broadcasts do, only the root must have
+started (or end last); beside others they tell nothing. Calls without a partner on every rank stay unmatched; ranks
+whose files are truncated are matched as far as they go, and are absent from then on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -197,12 +198,16 @@ def _is_plausible(matching: Matching, calls: Sequence[CallSequence], from_first_
 
     Where partners agree on the iteration at every place, a clock may be set once: then by a line on either side of it.
     """
-    some = matching.place[:: len(matching.place) // _SAMPLE + 1]
-    if _share_in_order(some, calls, from_first_to_second) >= thresholds.LEAST_IN_ORDER_SHARE:
+    is_rooted = calls[0].is_rooted()[matching.place[:, 0]]
+    # What a rank may end before another starts tells nothing where there is anything else.
+    telling = matching.place if is_rooted.all() else matching.place[~is_rooted]
+    some = telling[:: len(telling) // _SAMPLE + 1]
+    in_order = _after_sender if from_first_to_second else _after_root if is_rooted.all() else _after_all
+    if _share_in_order(some, calls, in_order) >= thresholds.LEAST_IN_ORDER_SHARE:
         return True
     jump = _setting(some, calls)
     parts = [] if jump is None else [some[: jump.until], some[jump.since :]]
-    shares = [_share_in_order(part, calls, from_first_to_second) for part in parts]
+    shares = [_share_in_order(part, calls, in_order) for part in parts]
     return bool(shares) and min(shares) >= thresholds.LEAST_IN_ORDER_SHARE
 
 
@@ -222,11 +227,13 @@ def _setting(place: Numbers, calls: Sequence[CallSequence]) -> Jump | None:
     return Jump(min(until), max(since)) if max(until) <= min(since) else None
 
 
-def _share_in_order(place: Numbers, calls: Sequence[CallSequence], from_first_to_second: bool) -> float:
-    """Share of collectives that no rank ends before another has started.
+def _share_in_order(
+    place: Numbers, calls: Sequence[CallSequence], in_order: Callable[[Numbers, Numbers], float]
+) -> float:
+    """Share of collectives that no rank ends before those have started whom it needs.
 
-    What was sent may be under way when the receiver starts, and the sender be done: only the receiver must not end
-    before the sender has started.
+    Args:
+        in_order: that share, by arrivals and ends on one clock, both of shape (collectives, ranks), ns.
     """
     ends, arrivals = (
         np.stack([getattr(own, field)[of_rank] for own, of_rank in zip(calls, place.T, strict=True)], axis=1)
@@ -234,20 +241,28 @@ def _share_in_order(place: Numbers, calls: Sequence[CallSequence], from_first_to
     )
     shift = _shift(ends)
     # Ranks that read one clock and do not end together are in order as they are.
-    shares = (
-        _share_of(arrivals - shift, ends - shift, from_first_to_second),
-        _share_of(arrivals, ends, from_first_to_second),
-    )
-    return max(shares)
+    return max(in_order(arrivals - shift, ends - shift), in_order(arrivals, ends))
 
 
-def _share_of(arrivals: Numbers, ends: Numbers, from_first_to_second: bool) -> float:
-    """The same, of times on one clock; shape (collectives, ranks), ns."""
-    if from_first_to_second:
-        in_order = arrivals[:, 0] <= ends[:, 1] + thresholds.ORDER_TOLERANCE_NS
-    else:
-        in_order = arrivals.max(axis=1) <= ends.min(axis=1) + thresholds.ORDER_TOLERANCE_NS
-    return float(np.mean(in_order))
+def _after_all(arrivals: Numbers, ends: Numbers) -> float:
+    """Of collectives that need all ranks."""
+    return _share(arrivals.max(axis=1), ends.min(axis=1))
+
+
+def _after_sender(arrivals: Numbers, ends: Numbers) -> float:
+    """Of what the first rank sends: it may be under way when the second one starts, and the first one be done."""
+    return _share(arrivals[:, 0], ends[:, 1])
+
+
+def _after_root(arrivals: Numbers, ends: Numbers) -> float:
+    """Of what one rank sends to all, or gets from all, whichever rank and way fits best."""
+    sent = [_share(own, ends.min(axis=1)) for own in arrivals.T]
+    got = [_share(arrivals.max(axis=1), own) for own in ends.T]
+    return max(sent + got)
+
+
+def _share(starts: Numbers, ends: Numbers) -> float:
+    return float(np.mean(starts <= ends + thresholds.ORDER_TOLERANCE_NS))
 
 
 def _is_shifted(matching: Matching, calls: Sequence[CallSequence]) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceforge.align.collective_matching import ABSENT, match
+from traceforge.align.collective_names import collective_kinds
 from traceforge.align.sequence_alignment import CallSequence
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -82,9 +83,12 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def _with_kinds(calls: pl.DataFrame) -> pl.DataFrame:
-    """The calls with `kind`: a number for operation and, where it must agree, size."""
+    """The calls with `kind`, a number for operation and, where it must agree, size; and `is_rooted`."""
     size = pl.when(pl.col("op").is_in(_EQUAL_SIZES)).then("size_bytes")
-    return calls.with_columns(kind=pl.struct("op", size).rank("dense").cast(pl.Int64))
+    rooted = [kind.name for kind in collective_kinds() if kind.rooted]
+    return calls.with_columns(
+        kind=pl.struct("op", size).rank("dense").cast(pl.Int64), is_rooted=pl.col("op").is_in(rooted)
+    )
 
 
 def _matched(calls: pl.DataFrame, run_id: int, communicator_id: int, first_id: int) -> pl.DataFrame:
@@ -111,7 +115,7 @@ def _matched(calls: pl.DataFrame, run_id: int, communicator_id: int, first_id: i
 
 
 def _calls(frame: pl.DataFrame) -> CallSequence:
-    names = ("kind", "stated_sequence", "iteration", "raw_arrival_ns", "raw_end_ns")
+    names = ("kind", "stated_sequence", "iteration", "raw_arrival_ns", "raw_end_ns", "is_rooted")
     return CallSequence(*(frame[name].to_numpy().astype(np.int64) for name in names))
 
 

@@ -3,11 +3,12 @@
 For sequences that differ: events were lost, or the windows begin at different calls. First the offset of the clocks:
 of all ways to shift one sequence against the other, the one under which ends agree best (a wrong shift leaves the
 jitter of the iterations, the right one only that of the clocks; of equally good ones that which moves the clock
-least). Then both are merged in order of time: partners are of one kind, overlap in time and have the closest ends.
+least). Then both are merged in order of time: partners are of one kind, overlap in time unless the collective has a
+root, and have the closest ends.
 Not handled: clocks that drift by more than the calls last.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ class CallSequence:
         kind: equal for calls of the same operation and, where it is the same on all ranks, size.
         stated: sequence number that the trace states, -1 where it states none.
         iteration: iteration of the call, -1 outside of all.
+        rooted: 1 where the collective has a root: a rank may end it before another starts; empty where none has.
     """
 
     kind: Numbers
@@ -35,6 +37,7 @@ class CallSequence:
     iteration: Numbers
     arrival_ns: Numbers
     end_ns: Numbers
+    rooted: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __len__(self) -> int:
         """Number of calls."""
@@ -42,7 +45,11 @@ class CallSequence:
 
     def until(self, count: int) -> "CallSequence":
         """The first calls."""
-        return CallSequence(*(getattr(self, field.name)[:count] for field in fields(self)))
+        return CallSequence(*(getattr(self, one.name)[:count] for one in fields(self)))
+
+    def is_rooted(self) -> NDArray[np.bool_]:
+        """Whether each call is of a collective with a root."""
+        return self.rooted == 1 if len(self.rooted) else np.zeros(len(self), dtype=np.bool_)
 
 
 def align_sequences(reference: CallSequence, other: CallSequence) -> Numbers:
@@ -99,10 +106,13 @@ def _merge(reference: CallSequence, other: CallSequence, ahead_ns: int) -> Numbe
     kinds, arrivals, ends = (values.tolist() for values in (reference.kind, reference.arrival_ns, reference.end_ns))
     shifted = (other.kind, other.arrival_ns - ahead_ns, other.end_ns - ahead_ns)
     other_kinds, other_arrivals, other_ends = (values.tolist() for values in shifted)
+    rooted = reference.is_rooted().tolist()
 
     def fits(i: int, j: int) -> bool:
         if i >= len(kinds) or j >= len(other_kinds) or kinds[i] != other_kinds[j]:
             return False
+        if rooted[i]:
+            return True
         return bool(max(arrivals[i], other_arrivals[j]) <= min(ends[i], other_ends[j]) + thresholds.ORDER_TOLERANCE_NS)
 
     pairs = []

@@ -1,7 +1,8 @@
 """Whose trace is it. In: a path and what the file says of itself. Out: rank, how it is known, and host.
 
-Order: what the file states, then what a pattern of the user finds in its path, then its name, then its folder. Not
-handled: two files that claim one rank (see `align.rank`, which decides and says so).
+Order: what the file states, then what a pattern of the user finds in its path, then its name, then its folder, then the
+nearest folder above whose whole name is a rank's.
+Not handled: two files that claim one rank (see `align.rank`, which decides and says so).
 """
 
 import re
@@ -12,6 +13,8 @@ from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+# JAX writes below the folder that it is given: `rank0/plugins/profile/2026_11_27_17_28_51/node7.xplane.pb`.
+_RANK_OF_FOLDER = re.compile(r"(?:global[_-]?)?rank[_-]?(\d{1,6})", re.IGNORECASE)
 _RANK_LIMIT = 2**31
 _DIGITS = re.compile(r"[0-9]{1,6}")
 # PyTorch appends the rank to whatever prefix the user chose for flight recorder dumps, such as `_dump_3`.
@@ -48,7 +51,7 @@ def rank_pattern(text: str) -> re.Pattern[str]:
 
 
 def identify(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None = None) -> Identity:
-    """Rank and host of a file from its content, else by `pattern`, else its name, else its folder's name.
+    """Rank and host of a file from its content, else by `pattern`, else its name, else its folders' names.
 
     Args:
         path: as the file is shown, from the folder on that the user gave; the pattern is searched in it.
@@ -69,6 +72,8 @@ def _rank(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None) -
     if match := at_end or _RANK_IN_NAME.search(path.name):
         return int(match[1]), "file_name"
     if match := _RANK_IN_NAME.search(path.parent.name):
+        return int(match[1]), "folder_name"
+    if match := next(filter(None, (_RANK_OF_FOLDER.fullmatch(above.name) for above in path.parent.parents)), None):
         return int(match[1]), "folder_name"
     return None, "unknown"
 
