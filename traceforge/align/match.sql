@@ -20,5 +20,7 @@ CREATE OR REPLACE TABLE align.match (
   -- lost) or pair (order of sends and receives between two ranks).
   method VARCHAR NOT NULL,
   -- Of a meeting in messages: send, recv or both; NULL of a collective.
-  direction VARCHAR
+  direction VARCHAR,
+  -- True where one rank sends to all others, as in a broadcast: ranks may end it before others come.
+  is_from_root BOOLEAN NOT NULL
 )

@@ -1,4 +1,5 @@
--- One row a collective that was matched across ranks.
+-- One row a collective that was matched across ranks. Ranks that left a broadcast before others came have one of their
+-- own, of the same number (see timeline.arrival).
 -- Scope: iteration
 CREATE OR REPLACE TABLE timeline.collective (
   -- Joins meta.run.run_id.
@@ -30,7 +31,8 @@ CREATE OR REPLACE TABLE timeline.collective (
   skew_ns,
   -- From the last arrival to the last end, ns, >= 0; NULL where not complete, as the last arrival is unknown.
   transfer_ns,
-  -- Bus bandwidth by NCCL's definition, bytes/s; NULL when the size or the transfer is unknown or it took no time.
+  -- Bus bandwidth by NCCL's definition, bytes/s; NULL when the size or the transfer is unknown, it took no time, or some
+  -- ranks of the broadcast left before others came.
   bus_bandwidth_bytes_per_s,
   -- Algorithm bandwidth, size over transfer time, bytes/s; NULL as above.
   algorithm_bandwidth_bytes_per_s,
@@ -39,13 +41,13 @@ CREATE OR REPLACE TABLE timeline.collective (
 ) AS
 WITH gathered AS (
   SELECT
-    a.run_id, a.collective_id,
+    a.run_id, a.collective_id, a.match_id,
     MIN(a.iteration) AS iteration,
     MIN(a.arrival_ns) AS first_arrival_ns,
     MAX(a.arrival_ns) AS last_arrival_ns,
     MAX(a.end_ns) AS end_ns,
     ARG_MAX(a.rank, (a.arrival_ns, -a.rank)) AS last_rank,
-    COUNT(*) AS participants,
+    COUNT(*) AS together,
     MAX(c.op) AS op,
     MAX(c.size_bytes) AS size_bytes,
     MAX(c.dtype) AS dtype
@@ -54,7 +56,11 @@ WITH gathered AS (
   GROUP BY ALL
 ),
 numbered AS (
-  SELECT DISTINCT run_id, collective_id, communicator_id, sequence, direction IS NOT NULL AS is_pair FROM align.match
+  SELECT DISTINCT run_id, collective_id AS match_id, communicator_id, sequence, direction IS NOT NULL AS is_pair
+  FROM align.match
+),
+taking_part AS (
+  SELECT run_id, match_id, COUNT(*) AS participants FROM timeline.arrival GROUP BY ALL
 ),
 moved AS (
   SELECT run_id, meeting_id AS collective_id, MAX(size_bytes) AS size_bytes
@@ -70,17 +76,20 @@ judged AS (
       CASE WHEN n.is_pair THEN 'send_recv' ELSE g.op END AS op,
       CASE WHEN n.is_pair THEN v.size_bytes ELSE g.size_bytes END AS size_bytes
     ),
-    n.communicator_id, n.sequence, k.size,
-    g.participants = CASE WHEN n.is_pair THEN 2 ELSE k.size END AND k.origin <> 'unknown' AS complete
+    n.communicator_id, n.sequence, k.size, p.participants,
+    p.participants = CASE WHEN n.is_pair THEN 2 ELSE k.size END AND k.origin <> 'unknown' AS complete
   FROM gathered AS g
-  JOIN numbered AS n USING (run_id, collective_id)
+  JOIN numbered AS n USING (run_id, match_id)
+  JOIN taking_part AS p USING (run_id, match_id)
   JOIN align.communicator AS k USING (run_id, communicator_id)
   LEFT JOIN moved AS v ON n.is_pair AND v.run_id = g.run_id AND v.collective_id = g.collective_id
 ),
 timed AS (
   SELECT *,
     complete OR participants > 1 AS is_compared,
-    CASE WHEN complete THEN GREATEST(0, end_ns - last_arrival_ns) END AS transfer_ns
+    CASE WHEN complete THEN GREATEST(0, end_ns - last_arrival_ns) END AS transfer_ns,
+    -- What was sent before its receiver came shows no bandwidth.
+    CASE WHEN together = participants THEN NULLIF(transfer_ns / 1e9, 0) END AS seconds
   FROM judged
 )
 SELECT
@@ -89,8 +98,8 @@ SELECT
   CASE WHEN t.is_compared THEN t.last_rank END,
   CASE WHEN t.is_compared THEN t.last_arrival_ns - t.first_arrival_ns END,
   t.transfer_ns,
-  t.size_bytes * f.bus_factor / NULLIF(t.transfer_ns / 1e9, 0),
-  t.size_bytes / NULLIF(t.transfer_ns / 1e9, 0),
+  t.size_bytes * f.bus_factor / t.seconds,
+  t.size_bytes / t.seconds,
   t.complete
 FROM timed AS t
 LEFT JOIN align.bus_factor AS f ON f.op = t.op AND f.size = t.size
