@@ -156,6 +156,25 @@ class Paced:
         update(self.model)
 
 
+class Buffered(Paced):
+    """Data parallel with statistics of batches, which rank 0 sends to all others in each forward pass."""
+
+    def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
+        """Over all ranks, with a normalisation of batches behind the layers."""
+        return super().spread(layers.append(torch.nn.BatchNorm1d(WIDTH)))
+
+
+class Logged(Paced):
+    """Data parallel; each step's loss is summed on rank 0, and each rank's gathered there."""
+
+    def step(self, doing: Doing) -> None:
+        """Fetch, forward, backward, update, then what rank 0 logs."""
+        super().step(doing)
+        loss = self.model.module[0].weight.detach().square().mean()
+        dist.reduce(loss.clone(), dst=0)
+        dist.gather(loss, [torch.empty(()) for _ in range(RANKS)] if dist.get_rank() == 0 else None, dst=0)
+
+
 class Accumulated(Paced):
     """Data parallel; a step is a micro-batch, and gradients are reduced and applied in every fourth."""
 
@@ -271,6 +290,8 @@ def update(model: torch.nn.Module) -> None:
 ONE_AXIS_JOBS: dict[str, Callable[[int], Job]] = {
     "ddp": Products,
     "paced": Paced,
+    "buffered": Buffered,
+    "logged": Logged,
     "accumulated": Accumulated,
     "averaged": Averaged,
     "fsdp2": Shards,

@@ -209,6 +209,58 @@ class TestPairs:
         assert len(match([early, late]).sequence) < 4
 
 
+class TestCollectivesWithARoot:
+    """In a broadcast the root is done before others come, and they are before others still."""
+
+    @staticmethod
+    def _calls(starts_ms: list[int], ends_ms: list[int], rooted: list[int]) -> CallSequence:
+        kind = np.array(rooted, dtype=np.int64)
+        zeros = np.zeros(len(kind), dtype=np.int64)
+        return CallSequence(
+            kind, zeros + ABSENT, zeros + ABSENT, np.array(starts_ms) * MS, np.array(ends_ms) * MS, rooted=kind
+        )
+
+    def test_beside_collectives_that_need_all_they_tell_nothing(self) -> None:
+        # rank 0   |broadcast 0–1|       |all-reduce 20–30|   each 50 ms; the root is gone
+        # rank 1              |5–6|      |all-reduce 25–30|   before rank 1 comes
+        broadcasts, reductions = range(0, 500, 50), range(20, 520, 50)
+        order = [time for pair in zip(broadcasts, reductions, strict=True) for time in pair]
+        rooted = [1, 0] * 10
+        root = self._calls(order, [time + (1 if one else 10) for time, one in zip(order, rooted, strict=True)], rooted)
+        other = self._calls(
+            [time + 5 for time in order],
+            [time + (6 if one else 10) for time, one in zip(order, rooted, strict=True)],
+            rooted,
+        )
+
+        assert len(match([root, other]).sequence) == 20
+
+        # while the same times of collectives that all need are no match
+        plain = [CallSequence(own.kind, own.stated, own.iteration, own.arrival_ns, own.end_ns) for own in (root, other)]
+        assert len(match(plain).sequence) < 20
+
+    @pytest.mark.parametrize("way", ["sends", "gets"])
+    def test_alone_they_match_where_one_rank_is_there_before_or_until_all_others(self, way: str) -> None:
+        # A broadcast: rank 0 leaves at 1, rank 1 comes at 5. A reduction to rank 0: rank 1 leaves before it comes.
+        starts = [0, 20, 40, 60]
+        first, later = (self._calls([s + at for s in starts], [s + at + 1 for s in starts], [1] * 4) for at in (0, 5))
+
+        found = match([first, later] if way == "sends" else [later, first])
+
+        assert (found.method, found.place.tolist()) == ("order", [[0, 0], [1, 1], [2, 2], [3, 3]])
+
+    def test_lost_calls_are_found_by_the_order_in_time_of_those_that_are_left(self) -> None:
+        # rank 1 lacks the third broadcast, and comes to each after the root has left
+        starts = [0, 20, 40, 60, 90]
+        root = self._calls(starts, [s + 1 for s in starts], [1] * 5)
+        left = [s + 2 for s in starts if s != 40]
+        other = self._calls(left, [s + 1 for s in left], [1] * 4)
+
+        found = match([root, other])
+
+        assert (found.method, found.place.tolist()) == ("alignment", [[0, 0], [1, 1], [3, 2], [4, 3]])
+
+
 def test_a_coalesced_launch_outside_of_its_records_is_a_call_if_it_says_what_it_is() -> None:
     # host     |record 0–1|   |launch at 20, outside
     # device                  |coalesced 20–30|  whose own arguments name it

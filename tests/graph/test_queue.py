@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.given import Trace, built, rows_of, store_of
+from tests.stories import told
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
 from traceforge.store.database import Store
@@ -110,3 +111,18 @@ def test_a_run_says_where_nobody_waited_for_the_end_of_a_collective() -> None:
 
     assert model.has_unfelt_ends
     assert not replace(model, awaited=np.array([[[0, 0], [1, 1]]])).has_unfelt_ends
+
+
+def test_a_call_of_gloo_that_finds_no_free_thread_is_reached_when_the_host_asked_for_it() -> None:
+    # rank 0  issues A at 5, B at 30; rank 1 comes to A at 60 only, so that gloo's thread is busy until 70
+    # rank 0   |A 5–––––––––––––––––70|B 72––90|
+    # rank 1                   |A 60–70|B 75–90|
+    ranks = [
+        Trace(0).step(1, 0, 100).gloo(5, 70, issue_ns=4).gloo(72, 90, issue_ns=30),
+        Trace(1).step(1, 0, 100).gloo(60, 70, issue_ns=59).gloo(75, 90, issue_ns=74),
+    ]
+
+    store = told(*ranks, stage="graph")
+
+    arrivals = "SELECT rank, arrival_ns, queued_position FROM graph.arrival WHERE position = 1 ORDER BY rank"
+    assert rows_of(store, arrivals) == [(0, 30, 0), (1, 75, None)]

@@ -21,7 +21,7 @@ _SETS = {
     "kineto/megatron_tp2": "shown",
     "chakra/megatron_tp8_a100": "shown",
     "kineto/torchrec_resnet18_t16981079": "none",
-    "kineto/self_gloo4_ddp": "none",
+    "kineto/self_gloo4_ddp": "shown",
     "kineto/torchao_ep_moe": "none",
     "nccl/nccl_tests_2node_ib": "none",
     "flight_recorder/gpu_error_1st": "none",

@@ -52,7 +52,7 @@ def test_where_nobody_is_to_blame_all_parts_of_the_page_say_so(sample_database: 
     # then the verdict, the strip and the waterfall name the same cause first, and sizes bound what was not found
     assert "spread over ranks and causes (slow compute" in words
     assert "nobody owns more than" in words
-    assert "The largest part is slow compute, 2.62 ms over several ranks." in words
+    assert "The largest part is slow compute, 2.64 ms over several ranks." in words
     assert (
         "no rank costs more than 5.12 ms (5.0 %) an iteration, no episode of slow transfers more than 2.56 ms" in words
     )

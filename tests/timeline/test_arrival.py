@@ -35,19 +35,27 @@ def test_of_two_last_ranks_the_lower_one_is_named() -> None:
     assert rows_of(store, "SELECT last_rank FROM timeline.collective") == [(0,)]
 
 
-def test_nobody_waits_beyond_its_own_end() -> None:
-    # rank 0   |10–––50|             (a root that may leave early)
-    # rank 1                |70–100|
-    early = Trace(0).step(1, 0, 200).collective(10, 50, op="broadcast").collective(120, 130).collective(140, 150)
-    late = Trace(1).step(1, 0, 200).collective(70, 100, op="broadcast").collective(120, 130).collective(140, 150)
-    for trace in (early, late):
-        trace.collective(160, 170)
+def test_who_left_a_broadcast_before_others_came_was_in_one_of_its_own() -> None:
+    # rank 0   |10–50|                the root leaves
+    # rank 1        |30–––––––90|     hands on what it has to rank 2, which comes late
+    # rank 2              |70–––100|
+    # rank 3                       |120–130|  finds all others gone
+    times = {0: (10, 50), 1: (30, 90), 2: (70, 100), 3: (120, 130)}
+    traces = [Trace(rank).step(1, 0, 300).collective(*own, op="broadcast") for rank, own in times.items()]
+    for trace in traces:
+        trace.collective(200, 210).collective(220, 230).collective(240, 250)
 
-    store = told(early, late, stage="timeline")
+    store = told(*traces, stage="timeline")
 
-    assert rows_of(store, "SELECT rank, wait_ns FROM timeline.arrival WHERE collective_id = 0 ORDER BY rank") == [
-        (0, 40),
-        (1, 0),
+    # then rank 1 waits for rank 2 alone, and nobody for rank 3; the last one keeps the number
+    found = "SELECT collective_id, rank, late_ns, wait_ns FROM timeline.arrival WHERE match_id = 0 ORDER BY rank"
+    assert rows_of(store, found) == [(4, 0, 0, 0), (5, 1, 0, 40), (5, 2, 40, 0), (0, 3, 0, 0)]
+    # and all are of one number, complete, and show no bandwidth
+    told_of = "SELECT collective_id, sequence, last_rank, transfer_ns, bus_bandwidth_bytes_per_s, complete"
+    assert rows_of(store, f"{told_of} FROM timeline.collective WHERE op = 'broadcast'") == [
+        (0, 0, 3, 10, None, True),
+        (4, 0, 0, 40, None, True),
+        (5, 0, 2, 30, None, True),
     ]
 
 

@@ -23,8 +23,7 @@ class CollectiveKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bus_factor: formula in n (ranks) that turns size / time into bus bandwidth.
         size_of: the side whose bytes are the collective's size.
         synchronising: whether no rank can end before all have started.
-        root: what one rank does, `sends` to all or `gets` from all, so that ranks may end before others have started;
-            empty where all do the same.
+        rooted: whether one rank sends to all or gets from all, so that ranks may end before others have started.
         common_end: whether on a device all ranks end together, which ties clocks closest.
     """
 
@@ -33,7 +32,7 @@ class CollectiveKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bus_factor: Literal["1", "(n - 1) / n", "2 * (n - 1) / n"] = "1"
     size_of: Literal["in", "out"] = "in"
     synchronising: bool = False
-    root: Literal["", "sends", "gets"] = ""
+    rooted: bool = False
     common_end: bool = False
 
     def matches(self, name: str) -> bool:

@@ -41,7 +41,7 @@ WITH met AS (
 SELECT run_id, meeting_id AS collective_id, MIN(communicator_id) AS communicator_id, MIN(sequence) AS sequence, rank,
   call_id, 'pair' AS method,
   CASE WHEN BOOL_AND(sends) THEN 'send' WHEN BOOL_OR(sends) THEN 'both' ELSE 'recv' END AS direction,
-  false AS is_from_root
+  false AS is_rooted
 FROM met
 GROUP BY run_id, meeting_id, rank, call_id
 ORDER BY run_id, meeting_id, rank
@@ -60,7 +60,7 @@ _SCHEMA = {
     "call_id": pl.Int64,
     "method": pl.String,
     "direction": pl.String,
-    "is_from_root": pl.Boolean,
+    "is_rooted": pl.Boolean,
 }
 
 # Only these carry the same number of bytes on every rank by definition.
@@ -85,13 +85,11 @@ def rows(store: Store) -> pl.DataFrame:
 
 
 def _with_kinds(calls: pl.DataFrame) -> pl.DataFrame:
-    """The calls with `kind`, a number for operation and, where it must agree, size; `is_rooted` and `is_from_root`."""
+    """The calls with `kind`, a number for operation and, where it must agree, size; and `is_rooted`."""
     size = pl.when(pl.col("op").is_in(_EQUAL_SIZES)).then("size_bytes")
-    root = {kind.name: kind.root for kind in collective_kinds()}
+    rooted = [kind.name for kind in collective_kinds() if kind.rooted]
     return calls.with_columns(
-        kind=pl.struct("op", size).rank("dense").cast(pl.Int64),
-        is_rooted=pl.col("op").is_in([name for name, does in root.items() if does]),
-        is_from_root=pl.col("op").is_in([name for name, does in root.items() if does == "sends"]),
+        kind=pl.struct("op", size).rank("dense").cast(pl.Int64), is_rooted=pl.col("op").is_in(rooted)
     )
 
 
@@ -114,7 +112,7 @@ def _matched(calls: pl.DataFrame, run_id: int, communicator_id: int, first_id: i
             "call_id": call_id.ravel(),
             "method": pl.Series([found.method]).new_from_index(0, count * len(ranks)),
             "direction": pl.Series([None], dtype=pl.String).new_from_index(0, count * len(ranks)),
-            "is_from_root": np.repeat(frames[0]["is_from_root"].to_numpy()[found.place[:, 0]], len(ranks)),
+            "is_rooted": np.repeat(frames[0]["is_rooted"].to_numpy()[found.place[:, 0]], len(ranks)),
         }
     ).filter(pl.Series(place.ravel() != ABSENT))
 

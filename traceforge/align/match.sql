@@ -21,6 +21,6 @@ CREATE OR REPLACE TABLE align.match (
   method VARCHAR NOT NULL,
   -- Of a meeting in messages: send, recv or both; NULL of a collective.
   direction VARCHAR,
-  -- True where one rank sends to all others, as in a broadcast: ranks may end it before others come.
-  is_from_root BOOLEAN NOT NULL
+  -- True where one rank sends to all others or gets from all, as in a broadcast: ranks may end it before others come.
+  is_rooted BOOLEAN NOT NULL
 )

@@ -3,7 +3,8 @@
 -- Kernels of one stream run one after another, so a collective that starts as soon as another one of its stream ends
 -- has not been waiting for its rank. The rank was ready once its host had launched it and the device work launched
 -- before it was done. A thread of gloo is such a stream: two carry out what a group is asked for, and further calls wait.
--- The first call of a stream, calls of one stream that overlap, sends and receives of hosts are absent.
+-- The first call of a stream, calls of one stream that overlap, calls of gloo that found a thread free, and sends and
+-- receives of hosts are absent.
 -- Scope: rank
 -- In parts by: align.rank_batch
 CREATE OR REPLACE TABLE graph.queued (
@@ -104,5 +105,6 @@ SELECT
 FROM queued AS q
 ASOF LEFT JOIN work AS w
   ON w.source_id = q.source_id AND q.on_device = w.on_device AND q.raw_launch_ns >= w.raw_launch_ns
-WHERE q.is_held OR q.raw_arrival_ns >= q.raw_free_ns
+-- Were a thread of gloo not free, the other one might be.
+WHERE q.is_held OR q.on_device AND q.raw_arrival_ns >= q.raw_free_ns
 ORDER BY q.run_id, q.rank, q.call_id

@@ -1,14 +1,15 @@
 -- When each rank reached each collective. One row a (collective, rank); unmatched calls are absent, see meta.issue.
 --
--- In a broadcast a rank that comes late finds the others gone, and nobody has waited for it. Ranks that were in it
--- together are a collective of their own here: those that left before the last one came have a number of their own.
+-- A rank that comes late to a broadcast, or to another collective with a root, may find others gone that have not waited
+-- for it. Ranks that were in it together are a collective of their own here; those that left before the last one came
+-- have a number of their own.
 -- Scope: iteration
 CREATE OR REPLACE TABLE timeline.arrival (
   -- Joins meta.run.run_id.
   run_id,
   -- Joins timeline.collective.collective_id.
   collective_id,
-  -- Joins align.match.collective_id: another number than collective_id for who left a broadcast before others came.
+  -- Joins align.match.collective_id: another number than collective_id where ranks left before the last one came.
   match_id,
   -- Iteration in which the rank's host issued it; NULL outside of all iterations.
   iteration,
@@ -37,7 +38,7 @@ CREATE OR REPLACE TABLE timeline.arrival (
 ) AS
 WITH called AS (
   SELECT
-    m.run_id, m.collective_id AS match_id, m.is_from_root, m.rank, m.call_id, c.raw_issue_ns, c.raw_arrival_ns, c.raw_end_ns,
+    m.run_id, m.collective_id AS match_id, m.is_rooted, m.rank, m.call_id, c.raw_issue_ns, c.raw_arrival_ns, c.raw_end_ns,
     g.size = 1 AND g.origin <> 'unknown' AS is_alone,
     c.op = 'send' AND NOT c.on_device AS is_host_send,
     CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
@@ -51,7 +52,7 @@ WITH called AS (
 ),
 placed AS (
   SELECT
-    c.run_id, c.match_id, c.is_from_root, c.rank, c.call_id, c.iteration, c.residual_ns, c.is_alone, c.is_host_send,
+    c.run_id, c.match_id, c.is_rooted, c.rank, c.call_id, c.iteration, c.residual_ns, c.is_alone, c.is_host_send,
     c.raw_issue_ns - align.ahead_ns(c.raw_issue_ns, i) AS issue_ns,
     c.raw_arrival_ns - align.ahead_ns(c.raw_arrival_ns, a) AS arrival_ns,
     c.raw_end_ns - align.ahead_ns(c.raw_end_ns, e) AS recorded_end_ns
@@ -60,23 +61,30 @@ placed AS (
   ASOF JOIN align.clock_piece AS a ON a.run_id = c.run_id AND a.rank = c.rank AND c.raw_arrival_ns >= a.raw_from_ns
   ASOF JOIN align.clock_piece AS e ON e.run_id = c.run_id AND e.rank = c.rank AND c.raw_end_ns >= e.raw_from_ns
 ),
+rooted AS (
+  SELECT run_id, match_id, rank, arrival_ns, recorded_end_ns + (
+      SELECT value FROM meta.threshold WHERE name = 'align.RESOLUTION_RESIDUALS'
+    ) * MAX(residual_ns) OVER members AS surely_gone_ns,
+    MAX(arrival_ns) OVER members AS last_arrival_ns
+  FROM placed
+  WHERE is_rooted
+  WINDOW members AS (PARTITION BY run_id, match_id)
+),
 left_early AS (
-  -- Of a broadcast: ranks whose end another one's arrival follows, by the last arrival before that end.
-  SELECT b.run_id, b.match_id, b.rank,
-    DENSE_RANK() OVER (PARTITION BY b.run_id ORDER BY b.match_id, o.arrival_ns) AS number
-  FROM (
-    SELECT *, MAX(arrival_ns) OVER (PARTITION BY run_id, match_id) AS last_arrival_ns FROM placed WHERE is_from_root
-  ) AS b
-  ASOF JOIN (SELECT run_id, match_id, arrival_ns FROM placed WHERE is_from_root) AS o
-    ON o.run_id = b.run_id AND o.match_id = b.match_id AND b.recorded_end_ns >= o.arrival_ns
-  WHERE b.last_arrival_ns > b.recorded_end_ns
+  -- Ranks that were gone when the last one came, by the last arrival that they may have seen.
+  SELECT l.run_id, l.match_id, l.rank,
+    DENSE_RANK() OVER (PARTITION BY l.run_id ORDER BY l.match_id, r.arrival_ns) AS number
+  FROM rooted AS l
+  ASOF JOIN (SELECT run_id, match_id, arrival_ns FROM rooted) AS r
+    ON r.run_id = l.run_id AND r.match_id = l.match_id AND l.surely_gone_ns >= r.arrival_ns
+  WHERE l.last_arrival_ns > l.surely_gone_ns
 ),
 numbered AS (
-  SELECT p.*,
-    COALESCE(MAX(p.match_id) OVER (PARTITION BY p.run_id) + e.number, p.match_id) AS collective_id,
-    COUNT(*) OVER (PARTITION BY p.run_id, p.match_id) > 1 OR is_alone AS is_compared
+  SELECT p.*, COALESCE(i.last_id + l.number, p.match_id) AS collective_id, s.match_id IS NOT NULL AS is_parted
   FROM placed AS p
-  LEFT JOIN left_early AS e USING (run_id, match_id, rank)
+  LEFT JOIN left_early AS l USING (run_id, match_id, rank)
+  LEFT JOIN (SELECT DISTINCT run_id, match_id FROM left_early) AS s USING (run_id, match_id)
+  LEFT JOIN (SELECT run_id, MAX(collective_id) AS last_id FROM align.match GROUP BY run_id) AS i USING (run_id)
 ),
 compared AS (
   SELECT
@@ -87,6 +95,7 @@ compared AS (
     END AS end_ns,
     MIN(arrival_ns) OVER collective AS first_arrival_ns,
     MAX(arrival_ns) OVER collective AS last_arrival_ns,
+    COUNT(*) OVER collective > 1 OR is_alone OR is_parted AS is_compared,
     (SELECT value FROM meta.threshold WHERE name = 'align.RESOLUTION_RESIDUALS')
       * MAX(residual_ns) OVER collective AS resolution_ns
   FROM numbered AS n

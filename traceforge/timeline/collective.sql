@@ -1,5 +1,5 @@
--- One row a collective that was matched across ranks. Ranks that left a broadcast before others came have one of their
--- own, of the same number (see timeline.arrival).
+-- One row a collective that was matched across ranks. Ranks that left one with a root before others came have one of
+-- their own, of the same sequence number (see timeline.arrival).
 -- Scope: iteration
 CREATE OR REPLACE TABLE timeline.collective (
   -- Joins meta.run.run_id.
@@ -32,7 +32,7 @@ CREATE OR REPLACE TABLE timeline.collective (
   -- From the last arrival to the last end, ns, >= 0; NULL where not complete, as the last arrival is unknown.
   transfer_ns,
   -- Bus bandwidth by NCCL's definition, bytes/s; NULL when the size or the transfer is unknown, it took no time, or some
-  -- ranks of the broadcast left before others came.
+  -- ranks left before others came.
   bus_bandwidth_bytes_per_s,
   -- Algorithm bandwidth, size over transfer time, bytes/s; NULL as above.
   algorithm_bandwidth_bytes_per_s,
