@@ -261,6 +261,25 @@ class TestCollectivesWithARoot:
         assert (found.method, found.place.tolist()) == ("alignment", [[0, 0], [1, 1], [3, 2], [4, 3]])
 
 
+@pytest.mark.parametrize(("swapped", "method"), [(1, "order_of_kind"), (2, "alignment")])
+def test_threads_side_by_side_may_begin_calls_of_unlike_kinds_in_either_order(swapped: int, method: str) -> None:
+    # rank 0   |A|B|···  each 20 ms; A and B are begun together by two threads
+    # rank 1   |B|A|···  in the third iteration; or A behind a call that begins when it has ended
+    kind = np.tile([0, 1, 2, 3, 4], 8)
+    start = np.repeat(np.arange(8) * 20, 5) * MS + np.tile([0, 0, 8, 9, 10], 8) * MS
+    other = kind.copy()
+    other[[10, 10 + swapped]] = other[[10 + swapped, 10]]
+    none = np.full(40, ABSENT)
+    first = CallSequence(kind, none, none, start, start + 4 * MS)
+    second = CallSequence(other, none, none, start, start + 4 * MS)
+
+    found = match([first, second])
+
+    assert found.method == method
+    if method == "order_of_kind":
+        assert found.place[10:12].tolist() == [[10, 11], [11, 10]]
+
+
 def test_a_coalesced_launch_outside_of_its_records_is_a_call_if_it_says_what_it_is() -> None:
     # host     |record 0–1|   |launch at 20, outside
     # device                  |coalesced 20–30|  whose own arguments name it

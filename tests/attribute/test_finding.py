@@ -374,3 +374,10 @@ def test_what_costs_little_is_a_hint_though_the_ledger_gives_it_more(cost_ns: fl
 
     # then its cost of less than 2.5 % decides
     assert (found.confidence, confidence_of(found, cost, run, is_matched=True)) == ("high", grade)
+
+
+def test_a_small_delay_beside_one_that_is_fifty_times_as_large_does_not_make_it_two() -> None:
+    # given rank 1 that loses 9 ms in one iteration of 150 us, and 40 us in another
+    finding = only(findings_of(*traces_of({(4, 1): 9_000 * US, (7, 1): 40 * US}, iterations=10)), affected_iterations=1)
+
+    assert ", 9.00 ms in 1 of 10 iterations. It costs" in str(finding["summary"])

@@ -1,12 +1,13 @@
 """Partners of one communicator's calls. In: each rank's calls as arrays. Out: `Matching`, one row a collective.
 
 Within a communicator all ranks issue the same collectives in the same order. Stated sequence numbers decide where
-there are any; else equal sequences of (operation, size) are matched by position; else equal sequences within an
-iteration; else, or where windows begin in different iterations, sequences are aligned in time, and partners must be of
-one kind and run at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset and at none,
-ranks would end collectives before others start them. Where all have a root, as broadcasts do, only the root must have
-started (or end last); beside others they tell nothing. Calls without a partner on every rank stay unmatched; ranks
-whose files are truncated are matched as far as they go, and are absent from then on.
+there are any; else equal sequences of (operation, size) are matched by position; else, where only calls that run side
+by side stand in another order, by position among those of their kind; else equal sequences within an iteration; else,
+or where windows begin in different iterations, sequences are aligned in time, and partners must be of one kind and run
+at the same time (`sequence_alignment`). A match is rejected if, at a steady clock offset and at none, ranks would end
+collectives before others start them. Where all have a root, as broadcasts do, only the root must have started (or end
+last); beside others they tell nothing. Calls without a partner on every rank stay unmatched; ranks whose files are
+truncated are matched as far as they go, and are absent from then on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,11 +93,11 @@ def _match_whole(calls: Sequence[CallSequence], from_first_to_second: bool = Fal
         every = np.arange(len(calls[0]))
         return Matching("order", every, every[:, None])
     best = Matching("order", np.zeros(0, dtype=np.int64), np.zeros((0, len(calls)), dtype=np.int64))
-    for method in (_by_stated_sequence, _by_order, _by_order_in_iteration, _by_alignment):
+    for method in (_by_stated_sequence, _by_order, _by_order_of_kind, _by_order_in_iteration, _by_alignment):
         found = method(calls)
         if len(found.sequence) <= len(best.sequence) or not _is_plausible(found, calls, from_first_to_second):
             continue
-        if method in (_by_order, _by_order_in_iteration) and _is_shifted(found, calls):
+        if method in (_by_order, _by_order_of_kind, _by_order_in_iteration) and _is_shifted(found, calls):
             continue
         best = found
         if len(best.sequence) and method is not _by_order_in_iteration:
@@ -151,6 +152,29 @@ def _by_order(calls: Sequence[CallSequence]) -> Matching:
         return _none("order", len(calls))
     every = np.arange(len(calls[0]))
     return Matching("order", every, np.repeat(every[:, None], len(calls), axis=1))
+
+
+def _by_order_of_kind(calls: Sequence[CallSequence]) -> Matching:
+    """The nth call of each kind: threads that work side by side may begin two calls of unlike kinds in either order."""
+    order = [np.argsort(own.kind, kind="stable") for own in calls]
+    if not _are_alike([own.kind[place] for own, place in zip(calls, order, strict=True)]):
+        return _none("order_of_kind", len(calls))
+    place = np.stack(order, axis=1)
+    place = place[np.argsort(place[:, 0])]
+    if not all(_are_side_by_side(own, of_rank) for own, of_rank in zip(calls, place.T, strict=True)):
+        return _none("order_of_kind", len(calls))
+    return Matching("order_of_kind", place[:, 0], place)
+
+
+def _are_side_by_side(own: CallSequence, place: Numbers) -> bool:
+    """Whether calls that stand in another order here than in `place` all run at one moment."""
+    is_settled = np.maximum.accumulate(place) == np.arange(len(place))
+    first = np.flatnonzero(np.append(True, is_settled[:-1]))
+    if not len(place) or len(first) == len(place):
+        return True
+    lasts = np.diff(np.append(first, len(place))) > 1
+    begun = np.maximum.reduceat(own.arrival_ns, first)
+    return bool((begun <= np.minimum.reduceat(own.end_ns, first))[lasts].all())
 
 
 def _by_order_in_iteration(calls: Sequence[CallSequence]) -> Matching:

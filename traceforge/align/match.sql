@@ -16,8 +16,8 @@ CREATE OR REPLACE TABLE align.match (
   rank INTEGER NOT NULL,
   -- Joins align.call.call_id within the rank.
   call_id BIGINT NOT NULL,
-  -- How it was matched: sequence_number, order, order_in_iteration, alignment (side by side in time, as events were
-  -- lost) or pair (order of sends and receives between two ranks).
+  -- How it was matched: sequence_number, order, order_of_kind (of one operation and size), order_in_iteration, alignment
+  -- (side by side in time, as events were lost) or pair (order of sends and receives between two ranks).
   method VARCHAR NOT NULL,
   -- Of a meeting in messages: send, recv or both; NULL of a collective.
   direction VARCHAR,

@@ -12,13 +12,11 @@ AFFECTED_SHARE: Annotated[
     float,
     Meaning("share of the median iteration", "From this delay on an iteration is affected.", "affected_iterations"),
 ] = 0.05
+AFFECTED_OF_LARGEST: Annotated[
+    float, Meaning("share of the largest delay", "Smaller ones beside it affect nothing.", "affected_iterations")
+] = 0.02
 AFFECTED_SPREADS: Annotated[
-    float,
-    Meaning(
-        "standard deviations",
-        "Slow transfers this far beyond the run's spread affect an iteration.",
-        "affected_iterations",
-    ),
+    float, Meaning("standard deviations", "Transfers slower than usual by this affect one.", "affected_iterations")
 ] = 5.0
 LOWEST_USUAL: Annotated[
     float,

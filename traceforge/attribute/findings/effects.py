@@ -85,7 +85,10 @@ def effect_on_ranks(
 
 def affected_iterations(delays_ns: Delays, typical_ns: float) -> NDArray[np.int64]:
     """Iterations in which a subject's delay stands out, shape (iterations,); of what is always there, nearly all."""
-    affected = np.flatnonzero(delays_ns >= thresholds.AFFECTED_SHARE * typical_ns)
+    floor = max(
+        thresholds.AFFECTED_SHARE * typical_ns, thresholds.AFFECTED_OF_LARGEST * float(delays_ns.max(initial=0))
+    )
+    affected = np.flatnonzero(delays_ns >= floor)
     usual = float(np.median(delays_ns))
     hit = float(delays_ns[affected].mean()) if len(affected) else 0.0
     if usual >= max(thresholds.REPORTED_SHARE * typical_ns, hit / 2):
