@@ -381,3 +381,17 @@ def test_a_small_delay_beside_one_that_is_fifty_times_as_large_does_not_make_it_
     finding = only(findings_of(*traces_of({(4, 1): 9_000 * US, (7, 1): 40 * US}, iterations=10)), affected_iterations=1)
 
     assert ", 9.00 ms in 1 of 10 iterations. It costs" in str(finding["summary"])
+
+
+def test_a_rank_that_is_late_now_and_then_is_not_named_with_one_that_always_is() -> None:
+    # given rank 2, 30 us late at the first of two all-reduces, and rank 0, 20 us at each fifth of the second ones
+    traces = [Trace(rank) for rank in range(4)]
+    for i, now in enumerate(range(0, 20 * 200 * US, 200 * US)):
+        for rank, trace in enumerate(traces):
+            done, again = now + 50 * US + 30 * US * (rank == 2), now + 130 * US + 20 * US * (rank == 0 and i % 5 == 4)
+            trace.step(i, now, now + 200 * US).kernel(now, done).collective(done, now + 90 * US)
+            trace.kernel(now + 90 * US, again).collective(again, now + (160 if i % 5 == 4 else 140) * US)
+
+    found = findings_of(*traces)
+
+    assert [(one["subject"], one["affected_iterations"]) for one in found] == [("2", 20), ("0", 4)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.replay.models import THREE_KINDS, Plan, lockstep_model, lockstep_plan, model_of, plans
-from traceforge.replay.coupling import Couplings, with_host_contention, without_host_contention
+from traceforge.replay.coupling import Couplings, more_transfer, with_host_contention, without_host_contention
 from traceforge.replay.engine import Arm, Delay, measured, record, replay, replay_arms
 from traceforge.replay.policy import Past
 
@@ -196,3 +196,14 @@ def test_ranks_that_meet_at_different_places_are_not_slowed_by_each_others_waiti
     alone = replay(model, slower, recorded=recorded)
     coupled = replay(model, slower, couplings=Couplings(host=-0.2), recorded=recorded)
     assert (coupled.end_ns == alone.end_ns).all()
+
+
+def test_where_waits_make_waits_without_end_transfers_stop_growing_while_a_run_still_adds_up() -> None:
+    # given a wait of 30 years, as the thousandth of a run that runs away has, and one of 1 ms
+    now = np.array([[1e18, 1e6]])
+
+    more = more_transfer(np.array([[2.0]]), now, np.zeros((1, 2)))
+
+    # then ten million of them are a time that 64 bits hold, and what does not run away is as it was
+    assert more.tolist() == [[600 * 10**9, 2 * 10**6]]
+    assert int(more.max()) * 10_000_000 < np.iinfo(np.int64).max

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from traceforge.replay.model import StepModel
 from traceforge.replay.rank_groups import Amounts, RankGroups, Times
 
+_LONGEST_NS = 600_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Couplings:
@@ -90,8 +92,12 @@ def strengths(couplings: list[Couplings]) -> Strengths:
 
 
 def more_transfer(spread: Amounts, now_ns: Amounts, then_ns: Amounts) -> Times:
-    """By how much transfers grow where the mean wait of their group is another than recorded, ns."""
-    return np.rint(spread * (now_ns - then_ns)).astype(np.int64)
+    """By how much transfers grow where the mean wait of their group is another than recorded, ns.
+
+    Where waits make transfers that make longer waits, nothing ends: what has grown this far grows no more, so that sums
+    over a run stay integers of 64 bits.
+    """
+    return np.rint(np.minimum(spread * (now_ns - then_ns), _LONGEST_NS)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

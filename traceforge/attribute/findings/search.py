@@ -193,7 +193,8 @@ def _effects(
         struck = slow_set(run, own[together.affected].mean(axis=0), known)
         if struck is not None and struck.kind == "job":
             yield struck, with_one_off(together, cost.sum(axis=1), run.durations_ns, limits, own)
-        elif struck is not None:
+        elif struck is not None and (struck.kind != "ranks" or is_alike(own.mean(axis=0)[list(struck.places)])):
+            # One of them may lose as much as the others in these iterations, and nothing in all those between.
             subjects.add(struck)
     apart = apart_from_all(cost, own)
     for subject in sorted(subjects - {everyone(run)}, key=lambda one: one.places):
