@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from traceforge.replay.model import StepModel
 from traceforge.replay.rank_groups import Amounts, RankGroups, Times
-
-_LONGEST_NS = 600_000_000_000
+from traceforge.thresholds import replay as thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def more_transfer(spread: Amounts, now_ns: Amounts, then_ns: Amounts) -> Times:
     Where waits make transfers that make longer waits, nothing ends: what has grown this far grows no more, so that sums
     over a run stay integers of 64 bits.
     """
-    return np.rint(np.minimum(spread * (now_ns - then_ns), _LONGEST_NS)).astype(np.int64)
+    return np.rint(np.minimum(spread * (now_ns - then_ns), thresholds.LONGEST_GROWTH_NS)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,10 @@ FIRST_QUARTILE: Annotated[
     float, Meaning("quantile", "Work that is on time by the rule first_quartile.", "references")
 ] = 0.25
 
+LONGEST_GROWTH_NS: Annotated[
+    int, Meaning("ns", "A transfer grows by no more where waits make waits without end.", "replay.outcome")
+] = 600_000_000_000
+
 NOTICEABLE_SHARE: Annotated[
     float, Meaning("share of the time", "A smaller gain or loss is not worth a change.", "replay.outcome.verdict")
 ] = 0.01
