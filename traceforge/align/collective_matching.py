@@ -280,9 +280,8 @@ def _after_sender(arrivals: Numbers, ends: Numbers) -> float:
 
 def _after_root(arrivals: Numbers, ends: Numbers) -> float:
     """Of what one rank sends to all, or gets from all, whichever rank and way fits best."""
-    sent = [_share(own, ends.min(axis=1)) for own in arrivals.T]
-    got = [_share(arrivals.max(axis=1), own) for own in ends.T]
-    return max(sent + got)
+    last_arrival, first_end = arrivals.max(axis=1), ends.min(axis=1)
+    return max(*(_share(own, first_end) for own in arrivals.T), *(_share(last_arrival, own) for own in ends.T))
 
 
 def _share(starts: Numbers, ends: Numbers) -> float:

@@ -71,7 +71,7 @@ SELECT
   (SELECT COUNT(process_group_name) FROM call) AS grouped,
   (SELECT COUNT(stated_sequence) FROM call) AS sequenced,
   (SELECT COUNT(size_bytes) FROM call) AS sized,
-  (SELECT COUNT(*) FROM timeline.collective WHERE run_id = $run_id) AS collectives,
+  (SELECT COUNT(DISTINCT match_id) FROM timeline.collective WHERE run_id = $run_id) AS collectives,
   (
     SELECT SUM(matched_share * call_count) / SUM(call_count) FILTER (matched_share IS NOT NULL)
     FROM timeline.communicator WHERE run_id = $run_id

@@ -17,7 +17,7 @@ SELECT
   (SELECT COUNT(*) FROM timeline.iteration AS i WHERE i.run_id = r.run_id) AS iterations,
   (SELECT COUNT(*) FROM timeline.iteration AS i
    WHERE i.run_id = r.run_id AND NOT i.is_warmup AND NOT i.is_partial) AS judged_iterations,
-  (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id) AS collectives,
+  (SELECT COUNT(DISTINCT c.match_id) FROM timeline.collective AS c WHERE c.run_id = r.run_id) AS collectives,
   (SELECT LIST(DISTINCT f.device_name ORDER BY f.device_name) FROM raw.profile AS f
    JOIN meta.source AS s USING (source_id) WHERE s.run_id = r.run_id AND f.device_name IS NOT NULL) AS devices,
   (SELECT LIST(DISTINCT f.backend ORDER BY f.backend) FROM raw.profile AS f

@@ -68,7 +68,7 @@ chosen AS (
 stated AS (
   SELECT m.run_id, m.collective_id, MODE(x.algorithm) AS algorithm, MODE(x.protocol) AS protocol,
     MODE(x.channel_count) AS channel_count
-  FROM align.match AS m
+  FROM timeline.arrival AS m
   JOIN align.call AS a USING (run_id, rank, call_id)
   JOIN raw.collective_choice AS x ON x.source_id = a.source_id AND x.event_id = a.event_id
   GROUP BY ALL

@@ -6,6 +6,8 @@ CREATE OR REPLACE TABLE timeline.collective (
   run_id,
   -- Identifier of the collective within the run.
   collective_id,
+  -- Joins align.match.collective_id: shared by the parts of one collective whose ranks were not in it together.
+  match_id,
   -- Iteration in which it was issued; NULL outside of all iterations.
   iteration,
   -- Joins timeline.communicator.communicator_id.
@@ -60,7 +62,7 @@ numbered AS (
   FROM align.match
 ),
 taking_part AS (
-  SELECT run_id, match_id, COUNT(*) AS participants FROM timeline.arrival GROUP BY ALL
+  SELECT run_id, match_id, CAST(SUM(together) AS BIGINT) AS participants FROM gathered GROUP BY ALL
 ),
 moved AS (
   SELECT run_id, meeting_id AS collective_id, MAX(size_bytes) AS size_bytes
@@ -93,7 +95,7 @@ timed AS (
   FROM judged
 )
 SELECT
-  t.run_id, t.collective_id, t.iteration, t.communicator_id, t.sequence, t.op, t.size_bytes, t.dtype,
+  t.run_id, t.collective_id, t.match_id, t.iteration, t.communicator_id, t.sequence, t.op, t.size_bytes, t.dtype,
   t.first_arrival_ns, t.last_arrival_ns, t.end_ns,
   CASE WHEN t.is_compared THEN t.last_rank END,
   CASE WHEN t.is_compared THEN t.last_arrival_ns - t.first_arrival_ns END,

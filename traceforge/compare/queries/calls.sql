@@ -9,7 +9,7 @@ SELECT
     '{}/{}/{}', COALESCE(c.op, 'unknown'),
     COALESCE(CAST(CAST(POW(2, FLOOR(LOG2(NULLIF(c.size_bytes, 0)))) AS BIGINT) AS VARCHAR), ''), k.size
   ) AS name,
-  COUNT(*) / (SELECT COUNT(*) FROM judged) AS calls
+  COUNT(DISTINCT c.match_id) / (SELECT COUNT(*) FROM judged) AS calls
 FROM timeline.collective AS c
 JOIN timeline.communicator AS k USING (run_id, communicator_id)
 SEMI JOIN judged USING (run_id, iteration)

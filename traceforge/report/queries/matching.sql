@@ -1,7 +1,7 @@
 -- Collectives, those of which every member's part was found, the share of calls matched, and how much was recorded.
 SELECT
-  COUNT(*) AS collectives,
-  COUNT(*) FILTER (complete) AS complete,
+  COUNT(DISTINCT match_id) AS collectives,
+  COUNT(DISTINCT match_id) FILTER (complete) AS complete,
   (
     SELECT SUM(k.matched_share * k.call_count) / SUM(k.call_count) FILTER (k.matched_share IS NOT NULL)
     FROM timeline.communicator AS k
