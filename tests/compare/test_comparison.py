@@ -42,6 +42,18 @@ def gathering() -> list[Trace]:
     return traces
 
 
+def broadcasting(late_ns: int) -> list[Trace]:
+    """A program that broadcasts, which a rank may come to when the others have left, and then reduces."""
+    traces = [Trace(rank) for rank in range(RANKS)]
+    for number in range(ITERATIONS):
+        now = number * 60 * MS
+        for rank, trace in enumerate(traces):
+            late = late_ns if rank == 2 else 0
+            trace.step(number, now, now + 60 * MS).collective(now + late, now + late + MS, op="broadcast")
+            trace.kernel(now + late + MS, now + late + 40 * MS).collective(now + late + 40 * MS, now + 60 * MS)
+    return traces
+
+
 def _ranks(name: str) -> int:
     return 2 if name == "two_ranks" else RANKS
 
@@ -71,6 +83,8 @@ def sides() -> Iterator[dict[str, Side]]:
         "two_ranks": data_parallel_job([[50 * MS, 51 * MS]] * ITERATIONS),
         "no_steps": [Trace(rank).kernel(0, 100) for rank in range(RANKS)],
         "gathering": gathering(),
+        "broadcasting": broadcasting(0),
+        "broadcasting_late": broadcasting(10 * MS),
         "short": data_parallel_job([[90 * MS] * RANKS] * 2),
         "few": data_parallel_job([[50 * MS * 8**n] * RANKS for n in range(3)]),
         "without_rank_3": job([0, 0, 10 * MS, 0])[:3],
@@ -245,3 +259,14 @@ def test_a_finding_of_both_runs_has_grown_only_if_their_intervals_do_not_meet(si
     assert [one.turn for found in (again, worse, better, mended) for one in found.findings] == [
         "same", "grown", "shrunk", "gone"
     ]  # fmt: skip
+
+
+def test_a_rank_that_comes_late_to_broadcasts_does_not_make_them_more(sides: dict[str, Side]) -> None:
+    # rank 0   |broadcast|compute·····|reduce|
+    # rank 2      late |broadcast|compute·····|reduce|      the others have left, and are in one of their own
+    on_time, late = sides["broadcasting"], sides["broadcasting_late"]
+    parts = "SELECT COUNT(*) FROM timeline.collective WHERE op = 'broadcast' AND run_id = ?"
+
+    assert [one.store.value(parts, [one.run_id]) for one in (on_time, late)] == [ITERATIONS, 2 * ITERATIONS]
+    assert job_facts(late).calls == job_facts(on_time).calls
+    assert not objections(job_facts(on_time), job_facts(late))
