@@ -242,8 +242,9 @@ class TestCollectivesWithARoot:
     @pytest.mark.parametrize("way", ["sends", "gets"])
     def test_alone_they_match_where_one_rank_is_there_before_or_until_all_others(self, way: str) -> None:
         # A broadcast: rank 0 leaves at 1, rank 1 comes at 5. A reduction to rank 0: rank 1 leaves before it comes.
-        starts = [0, 20, 40, 60]
-        first, later = (self._calls([s + at for s in starts], [s + at + 1 for s in starts], [1] * 4) for at in (0, 5))
+        starts, late = [0, 20, 40, 60], [2, 9, 4, 13]
+        after = [s + by for s, by in zip(starts, late, strict=True)]
+        first, later = (self._calls(own, [s + 1 for s in own], [1] * 4) for own in (starts, after))
 
         found = match([first, later] if way == "sends" else [later, first])
 
@@ -253,7 +254,7 @@ class TestCollectivesWithARoot:
         # rank 1 lacks the third broadcast, and comes to each after the root has left
         starts = [0, 20, 40, 60, 90]
         root = self._calls(starts, [s + 1 for s in starts], [1] * 5)
-        left = [s + 2 for s in starts if s != 40]
+        left = [s + by for s, by in zip(starts, [2, 6, 0, 3, 8], strict=True) if s != 40]
         other = self._calls(left, [s + 1 for s in left], [1] * 4)
 
         found = match([root, other])

@@ -115,14 +115,15 @@ def test_a_run_says_where_nobody_waited_for_the_end_of_a_collective() -> None:
 
 def test_a_call_of_gloo_that_finds_no_free_thread_is_reached_when_the_host_asked_for_it() -> None:
     # rank 0  issues A at 5, B at 30; rank 1 comes to A at 60 only, so that gloo's thread is busy until 70
-    # rank 0   |A 5–––––––––––––––––70|B 72––90|
-    # rank 1                   |A 60–70|B 75–90|
+    # rank 0   |A 5–––––––––––––––––70|   |B 95––110|       the thread needs 25 to wake up
+    # rank 1                   |A 60–70|   |B 90–110|
     ranks = [
-        Trace(0).step(1, 0, 100).gloo(5, 70, issue_ns=4).gloo(72, 90, issue_ns=30),
-        Trace(1).step(1, 0, 100).gloo(60, 70, issue_ns=59).gloo(75, 90, issue_ns=74),
+        Trace(0).step(1, 0, 120).gloo(5, 70, issue_ns=4).gloo(95, 110, issue_ns=30),
+        Trace(1).step(1, 0, 120).gloo(60, 70, issue_ns=59).gloo(90, 110, issue_ns=89),
     ]
 
     store = told(*ranks, stage="graph")
 
-    arrivals = "SELECT rank, arrival_ns, queued_position FROM graph.arrival WHERE position = 1 ORDER BY rank"
-    assert rows_of(store, arrivals) == [(0, 30, 0), (1, 75, None)]
+    # and were rank 1's thread not free, the other one might be
+    arrivals = "SELECT rank, arrival_ns, queued_position, behind_position FROM graph.arrival WHERE position = 1"
+    assert rows_of(store, f"{arrivals} ORDER BY rank") == [(0, 30, 0, 0), (1, 90, None, None)]

@@ -104,6 +104,24 @@ def test_lateness_below_three_clock_residuals_is_below_resolution() -> None:
     ]
 
 
+def test_who_left_a_broadcast_by_less_than_three_clock_residuals_was_surely_in_it() -> None:
+    # The clock of the test above: rank 1's is ahead by 20 ns, with a residual of 15 ns.
+    # rank 0   |broadcast 0–50|                 and leaves it 45 ns before rank 1 comes once (unsure), and 46 (sure)
+    # rank 1                       |95–105|
+    first, second = Trace(0), Trace(1)
+    for n, jitter in enumerate([0, 10, 20, 30, 40]):
+        first.collective(1_000 * n, 1_000 * n + 500)
+        second.collective(1_000 * n + 119, 1_000 * n + 500 + jitter)
+    for start, apart in ((5_000, 45), (6_000, 46)):
+        first.collective(start, start + 50, op="broadcast")
+        second.collective(start + 50 + apart + 20, start + 140 + 20, op="broadcast")
+
+    store = told(first, second, stage="timeline")
+
+    together = "SELECT COUNT(DISTINCT collective_id) FROM timeline.arrival WHERE match_id >= 5 GROUP BY match_id"
+    assert rows_of(store, f"{together} ORDER BY match_id") == [(1,), (2,)]
+
+
 def test_ranks_without_a_common_clock_are_not_compared() -> None:
     # Rank 0 is alone with its collectives; ranks 1 and 2 share theirs, but no clock with rank 0.
     traces = [Trace(rank, host="node0" if rank == 0 else "node1") for rank in range(3)]
