@@ -180,15 +180,15 @@ def _iteration(rows: Rows, job: Job, iteration: int) -> None:
         phases = [("input", input_ns), *_pieces(job, compute), ("wait", wait), ("transfer", transfer_ns)]
         _phases(rows, iteration, rank, start, [*phases, ("runtime", runtime_ns)])
         rows.add(
-            "timeline.arrival", collective_id=iteration, iteration=iteration, rank=rank, arrival_ns=arrivals[rank],
-            end_ns=end, late_ns=arrivals[rank] - first, wait_ns=wait,
+            "timeline.arrival", collective_id=iteration, match_id=iteration, iteration=iteration, rank=rank,
+            arrival_ns=arrivals[rank], end_ns=end, late_ns=arrivals[rank] - first, wait_ns=wait,
             below_resolution=arrivals[rank] - first < 3 * job.residual_ns,
         )  # fmt: skip
     last_rank = min(rank for rank, arrival in arrivals.items() if arrival == last)
     rows.add(
-        "timeline.collective", collective_id=iteration, iteration=iteration, communicator_id=0, sequence=iteration,
-        op="all_reduce", size_bytes=100_000_000, dtype="BFloat16", first_arrival_ns=first, last_arrival_ns=last,
-        end_ns=end, last_rank=last_rank, skew_ns=last - first, transfer_ns=transfer_ns,
+        "timeline.collective", collective_id=iteration, match_id=iteration, iteration=iteration, communicator_id=0,
+        sequence=iteration, op="all_reduce", size_bytes=100_000_000, dtype="BFloat16", first_arrival_ns=first,
+        last_arrival_ns=last, end_ns=end, last_rank=last_rank, skew_ns=last - first, transfer_ns=transfer_ns,
         bus_bandwidth_bytes_per_s=7.5e9, complete=True,
     )  # fmt: skip
     if iteration >= job.warmup:
