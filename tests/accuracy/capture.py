@@ -19,18 +19,19 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as processes
-from torch.profiler import ProfilerActivity, profile, schedule
+from torch.profiler import ExecutionTraceObserver, profile, schedule
 
-from tests.accuracy.capture_jobs import ONE_AXIS_JOBS, RANKS, Doing
+from tests.accuracy.capture_devices import MACHINES, Machine
+from tests.accuracy.capture_jobs import AHEAD_JOBS, ONE_AXIS_JOBS, RANKS, Doing
 from tests.accuracy.capture_meshes import MESH_JOBS
 
 CLEAN, RECORDED = 16, 20
@@ -86,6 +87,14 @@ def _read_metrics(model: torch.nn.Module) -> None:
             (parameter.detach() @ parameter.detach()).norm().item()
 
 
+def _empty_cache(_model: torch.nn.Module) -> None:
+    # As a program does that is short of memory: blocks go back to the device, and are asked for again.
+    for _ in range(4):
+        held = [torch.empty(1 << 26) for _ in range(4)]
+        del held
+        torch.cuda.empty_cache()
+
+
 FAULTS = {
     "healthy": Fault(),
     "sleep": Fault((_RUNTIME,), (2,), act=_sleep(0.03)),
@@ -101,55 +110,81 @@ FAULTS = {
     # What is slow from the first step on may be so by design where no other rank does the same.
     "slow_later": Fault((_AMPLIFIED,), (2,), lambda step: step >= 6, doing=Doing(slower=0.5)),
     "slow_loader": Fault((_RUNTIME,), (0,), doing=Doing(loads_s=0.025)),
+    "slow_host": Fault((_RUNTIME,), (1,), doing=Doing(launches_s=0.006)),
+    "empty_cache": Fault((_RUNTIME,), (3,), act=_empty_cache),
     "hot_expert": Fault((_AMPLIFIED,), (1,), doing=Doing(hot=(1, 0.3)), of_all=True),
 }
 
 
-def rank_main(rank: int, name: str, folder: str, port: int, seed: int, steps: int) -> None:
-    """One rank: clean steps, then recorded ones.
+@dataclass(frozen=True)
+class Recording:
+    """What is recorded, and where.
 
-    Args:
+    Attributes:
+        folder: holds a folder a scenario.
+        names: scenarios of one job, recorded one after the other by the same processes.
         steps: number of recorded ones.
+        machine: what ranks compute on, as `MACHINES` knows it.
+        operations: whether execution traces are recorded, too.
     """
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    torch.set_num_threads(1)
-    # Ranks mostly sleep; what else runs on the machine must not be their noise.
-    _schedule(os.SCHED_RR, 10)
-    torch.manual_seed(RANKS * seed + rank)
-    dist.init_process_group("gloo", rank=rank, world_size=RANKS)
-    job_name, fault_name = name.rsplit("-", 1)
-    job, fault = JOBS[job_name](seed), FAULTS[fault_name]
-    does, hides = fault.of_all or rank in fault.ranks, fault.hides and rank in fault.ranks
+
+    folder: Path
+    names: tuple[str, ...]
+    port: int
+    seed: int
+    steps: int
+    machine: str
+    operations: bool = False
+
+
+def rank_main(rank: int, asked: Recording) -> None:
+    """One rank of all scenarios."""
+    machine = MACHINES[asked.machine]()
+    own = asked.folder / asked.names[0]
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(asked.port), NCCL_DEBUG_FILE=f"{own}/nccl.%h.%p.log")
+    machine.settle(rank)
+    torch.manual_seed(RANKS * asked.seed + rank)
+    dist.init_process_group(machine.backend, rank=rank, world_size=RANKS)
     gc.disable()
+    for name in asked.names:
+        _record(rank, name, asked, machine)
+    dist.destroy_process_group()
+
+
+def _record(rank: int, name: str, asked: Recording, machine: Machine) -> None:
+    """Clean steps, then recorded ones."""
+    folder, steps = asked.folder / name, asked.steps
+    job_name, fault_name = name.rsplit("-", 1)
+    job, fault = JOBS[job_name](asked.seed), FAULTS[fault_name]
+    does, hides = fault.of_all or rank in fault.ranks, fault.hides and rank in fault.ranks
     # Clean steps are traced, too, and thrown away: tracing costs time.
+    observer = None
+    if asked.operations:
+        observer = ExecutionTraceObserver().register_callback(f"{folder}/rank{rank}.et.json")
     recorder = profile(
-        activities=[ProfilerActivity.CPU],
+        execution_trace_observer=observer,
+        activities=machine.activities,
         record_shapes=True,
         schedule=schedule(wait=1, warmup=CLEAN - 1, active=steps, repeat=1),
         on_trace_ready=lambda trace: trace.export_chrome_trace(f"{folder}/rank{rank}.pt.trace.json"),
     )
-    times = []
+    starts, marks = [], []
     dist.barrier()
     with nullcontext() if hides else recorder:
         for step in range(-CLEAN, steps):
             is_struck = does and step >= 0 and fault.strikes(step)
-            start_ns = time.monotonic_ns()
+            starts.append(time.monotonic_ns())
             if is_struck:
                 fault.act(job.model)
             job.step(fault.doing if is_struck else Doing())
-            times.append([start_ns, time.monotonic_ns()])
+            marks.append(machine.end_step(job_name not in AHEAD_JOBS))
             if step == steps - 1:
                 # To write the trace must not hold up ranks that are still in the last step.
-                _schedule(os.SCHED_OTHER, 0)
+                machine.rest()
             if not hides:
                 recorder.step()
+    times = list(zip(starts, machine.ends_ns(marks), strict=True))
     Path(folder, f"rank{rank}.times").write_text(json.dumps(times), encoding="utf-8")
-    dist.destroy_process_group()
-
-
-def _schedule(policy: int, priority: int) -> None:
-    with suppress(OSError):
-        os.sched_setscheduler(0, policy, os.sched_param(priority))
 
 
 def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
@@ -191,8 +226,9 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
 
 
 def tidy(folder: Path) -> None:
-    """Compress traces, each the same at any time, without their path and the machine's name."""
-    for trace in sorted(folder.glob("*.pt.trace.json")):
+    """Compress what was written, each the same at any time, without their path and the machine's name."""
+    written = [path for kind in ("*.pt.trace.json", "*.et.json", "nccl.*.log") for path in folder.glob(kind)]
+    for trace in sorted(written):
         named = _TRACE_NAME.sub(rb'\1"' + trace.name.encode() + b'"', trace.read_bytes())
         named = _HOST.sub(rb'\1"node0"', named)
         trace.with_name(f"{trace.name}.gz").write_bytes(gzip.compress(named, compresslevel=9, mtime=0))
@@ -206,22 +242,33 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=[f"{job}-healthy" for job in JOBS], help="JOB-FAULT")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=RECORDED)
+    parser.add_argument("--machine", choices=MACHINES, default="cores", help="cores over gloo, or one GPU over NCCL")
+    parser.add_argument("--operations", action="store_true", help="execution traces, too")
     parser.epilog = f"jobs: {', '.join(JOBS)}; faults: {', '.join(FAULTS)}"
     asked = parser.parse_args()
-    for number, name in enumerate(asked.names):
-        own = asked.folder / name
-        own.mkdir(parents=True, exist_ok=True)
-        arguments = (name, str(own), 29_500 + number, asked.seed, asked.steps)
-        processes.spawn(rank_main, arguments, nprocs=RANKS)  # type: ignore[no-untyped-call]
-        files = [own / f"rank{rank}.times" for rank in range(RANKS)]
-        truth = truth_of(name, [json.loads(file.read_text(encoding="utf-8")) for file in files])
-        (own / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
-        for file in files:
-            file.unlink()
-        tidy(own)
-        cost = sum(truth["troubles"][0]["removed_ns"]) / asked.steps / 1e6 if truth["troubles"] else 0.0
-        spread = f"clean steps {truth['clean_ns'] / 1e6:.1f} ms, which vary by {truth['clean_spread']:.0%}"
-        print(f"{name}: {spread}, cost {cost:.1f} ms a step")
+    of_one_run = (lambda name: name.rsplit("-", 1)[0]) if asked.machine == "gpu" else (lambda name: name)
+    for number, (_, names) in enumerate(groupby(asked.names, of_one_run)):
+        recording = Recording(
+            asked.folder, tuple(names), 29_500 + number, asked.seed, asked.steps, asked.machine, asked.operations
+        )
+        for name in recording.names:
+            (asked.folder / name).mkdir(parents=True, exist_ok=True)
+        processes.spawn(rank_main, (recording,), nprocs=RANKS)  # type: ignore[no-untyped-call]
+        for name in recording.names:
+            print(_told(asked.folder / name), flush=True)
+
+
+def _told(own: Path) -> str:
+    """The truth of a recording, which is written beside it, in one line."""
+    files = [own / f"rank{rank}.times" for rank in range(RANKS)]
+    truth = truth_of(own.name, [json.loads(file.read_text(encoding="utf-8")) for file in files])
+    (own / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+    for file in files:
+        file.unlink()
+    tidy(own)
+    cost = sum(truth["troubles"][0]["removed_ns"]) / len(truth["duration_ns"]) / 1e6 if truth["troubles"] else 0.0
+    spread = f"clean steps {truth['clean_ns'] / 1e6:.1f} ms, which vary by {truth['clean_spread']:.0%}"
+    return f"{own.name}: {spread}, cost {cost:.1f} ms a step"
 
 
 if __name__ == "__main__":

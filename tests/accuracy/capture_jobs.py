@@ -20,6 +20,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
+from tests.accuracy.capture_devices import compute
+
 RANKS = 4
 WIDTH, ROWS = 64, 4
 FORWARD_S, _LOAD_S = 0.004, 0.002
@@ -34,12 +36,14 @@ class Doing:
         slower: how much longer each of its layers takes, a share.
         rows: share of more rows in its batch.
         loads_s: how much longer its data loader takes, s.
+        launches_s: how long its host takes before it asks a device for a layer, s.
         hot: rank whose expert gets more tokens, and the share of all tokens it gets besides.
     """
 
     slower: float = 0.0
     rows: float = 0.0
     loads_s: float = 0.0
+    launches_s: float = 0.0
     hot: tuple[int, float] | None = None
 
 
@@ -55,15 +59,16 @@ class Job(Protocol):
 class Products:
     """Data parallel; layers are products that take a core's time."""
 
-    _SIZE, _LAYERS, _BATCH = 384, 6, 192
+    _LAYERS = 6
 
     def __init__(self, _seed: int) -> None:
-        layers = [torch.nn.Linear(self._SIZE, self._SIZE, bias=False) for _ in range(self._LAYERS)]
+        self.size, self.batch = (2048, 8192) if torch.get_default_device().type == "cuda" else (384, 192)
+        layers = [torch.nn.Linear(self.size, self.size, bias=False) for _ in range(self._LAYERS)]
         self.model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=1)
 
     def step(self, doing: Doing) -> None:
         """Forward, backward with reduction of gradients, update."""
-        rows = torch.randn(round(self._BATCH * (1 + doing.rows)), self._SIZE)
+        rows = torch.randn(round(self.batch * (1 + doing.rows)), self.size)
         self.model.zero_grad()
         self.model(rows).square().mean().backward()
         update(self.model)
@@ -85,12 +90,12 @@ class Pace:
 
 
 def _forward(x: torch.Tensor, seconds: float) -> torch.Tensor:
-    time.sleep(seconds)
+    compute(x, seconds)
     return x * 0.99
 
 
 def _backward(gradient: torch.Tensor, seconds: float) -> torch.Tensor:
-    time.sleep(seconds)
+    compute(gradient, seconds)
     return gradient * 0.99
 
 
@@ -116,6 +121,8 @@ class Layer(torch.nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Sleep, and scale each column."""
+        if self.pace.doing.launches_s:
+            time.sleep(self.pace.doing.launches_s)
         return layer(rows * self.weight, self.pace.seconds(self.usual_s))  # type: ignore[no-any-return]  # untyped library
 
 
@@ -221,7 +228,7 @@ class Shards(Paced):
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """Each rank keeps a quarter of each layer."""
-        mesh = init_device_mesh("cpu", (RANKS,))
+        mesh = init_device_mesh(torch.get_default_device().type, (RANKS,))
         for one in layers:
             fully_shard(one, mesh=mesh)
         return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
@@ -287,9 +294,13 @@ def update(model: torch.nn.Module) -> None:
             parameter.sub_(1e-6 * parameter.grad)
 
 
+AHEAD_JOBS = ("ahead",)
+"""Jobs whose loop never waits for the device."""
+
 ONE_AXIS_JOBS: dict[str, Callable[[int], Job]] = {
     "ddp": Products,
     "paced": Paced,
+    "ahead": Paced,
     "buffered": Buffered,
     "logged": Logged,
     "accumulated": Accumulated,

@@ -24,7 +24,7 @@ class HybridShards(Paced):
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """A mesh of two by two."""
-        mesh = init_device_mesh("cpu", (2, RANKS // 2), mesh_dim_names=("replicate", "shard"))
+        mesh = init_device_mesh(torch.get_default_device().type, (2, RANKS // 2), mesh_dim_names=("replicate", "shard"))
         for one in layers:
             fully_shard(one, mesh=mesh)
         return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
@@ -81,7 +81,7 @@ class TensorShards(Paced):
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """A mesh of two by two."""
-        mesh = init_device_mesh("cpu", (2, RANKS // 2), mesh_dim_names=("data", "tensor"))
+        mesh = init_device_mesh(torch.get_default_device().type, (2, RANKS // 2), mesh_dim_names=("data", "tensor"))
         blocks = torch.nn.Sequential(*(_Block(one) for one in layers))
         for block in blocks:
             parallelize_module(block, mesh["tensor"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
@@ -113,7 +113,7 @@ class Stages:
         self.beside, self.replicas = beside[self.stage], replicas
         self.is_last = self.stage == count - 1
         self.model = Layer(self.pace, FORWARD_S * (last if self.is_last else 1))
-        own = PipelineStage(self.model, self.stage, count, torch.device("cpu"), group=groups[replica])
+        own = PipelineStage(self.model, self.stage, count, torch.get_default_device(), group=groups[replica])
         self.schedule = schedule(own, _MICROBATCHES, loss_fn=lambda out, target: (out - target).square().mean())
         self.batches = batches(self.pace, ROWS * _MICROBATCHES)
         self.target = torch.zeros(ROWS * _MICROBATCHES, WIDTH)
@@ -139,7 +139,7 @@ class Looped:
     def __init__(self, seed: int) -> None:
         self.pace, rank = Pace(seed), dist.get_rank()
         self.model = torch.nn.ModuleList(Layer(self.pace, FORWARD_S / 2) for _ in range(2))
-        device, count = torch.device("cpu"), 2 * RANKS
+        device, count = torch.get_default_device(), 2 * RANKS
         own = [PipelineStage(one, rank + n * RANKS, count, device) for n, one in enumerate(self.model)]
         self.is_first, self.is_last = rank == 0, rank == RANKS - 1
         self.schedule = ScheduleInterleaved1F1B(
