@@ -13,7 +13,12 @@ Work = Callable[[int, int], int]
 
 
 def pipeline_job(
-    replicas: int, work_ns: Work, iterations: int = 12, slow_link: int | None = None, lost: int | None = None
+    replicas: int,
+    work_ns: Work,
+    iterations: int = 12,
+    slow_link: int | None = None,
+    lost: int | None = None,
+    loads_ns: int = 0,
 ) -> Run:
     """Two stages: the first computes and sends, the second receives and computes; then replicas of a stage reduce.
 
@@ -26,6 +31,7 @@ def pipeline_job(
         work_ns: by iteration and rank.
         slow_link: replica whose messages take 10 ms longer.
         lost: rank whose file is not there.
+        loads_ns: how long the first stage's host waits for its batch before it computes.
     """
     traces = [Trace(rank) for rank in range(2 * replicas)]
     now = 0
@@ -33,9 +39,12 @@ def pipeline_job(
         done = []
         for replica in range(replicas):
             ranks = (2 * replica, 2 * replica + 1)
-            sent = now + work_ns(n, ranks[0])
+            begun = now + loads_ns
+            if loads_ns:
+                traces[ranks[0]].host_work("enumerate(DataLoader)#next", now, begun)
+            sent = begun + work_ns(n, ranks[0])
             got = sent + TRANSFER + 10 * MS * (replica == slow_link)
-            traces[ranks[0]].kernel(now, sent).exchange(sent, got, [("send", 1)], ranks=ranks, group=f"pp{replica}")
+            traces[ranks[0]].kernel(begun, sent).exchange(sent, got, [("send", 1)], ranks=ranks, group=f"pp{replica}")
             traces[ranks[1]].exchange(now + 100, got, [("recv", 0)], ranks=ranks, group=f"pp{replica}")
             traces[ranks[1]].kernel(got, got + work_ns(n, ranks[1]))
             done += [got, got + work_ns(n, ranks[1])]
@@ -163,7 +172,23 @@ def test_of_one_replica_a_slow_stage_does_not_show_and_the_verdict_says_so() -> 
     assert "does not show, as there is one replica of each" in str(explanation)
     assert confidence == "low"
     sight = "SELECT DISTINCT smallest_delay_ns_per_iteration FROM attribute.sight WHERE subject_kind = 'rank'"
-    assert rows_of(store, sight) == [(None,)]
+    # what it would have found are pauses
+    assert "no rank that pauses" in str(explanation)
+    assert rows_of(store, f"{sight} AND cause = 'slow_compute'") == [(None,)]
+    ((pause_ns,),) = rows_of(store, f"{sight} AND cause = 'input_stall'")
+    assert int(str(pause_ns)) < 8 * MS
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_stage_that_always_waits_for_its_input_is_named_for_that(replicas: int) -> None:
+    # given a first stage whose device stands still for 8 of 70 ms while its batch is loaded, in all replicas
+    store = pipeline_job(replicas, _even, loads_ns=8 * MS)
+
+    # then it is no work that the stage has by design, though no other rank does the same
+    kind, subject = ("rank", "0") if replicas == 1 else ("stage", "0")
+    assert _findings(store) == [(kind, subject, "input_stall")]
+    ((delay_ns,),) = rows_of(store, "SELECT delay_ns_per_iteration FROM attribute.finding WHERE confidence <> 'low'")
+    assert float(str(delay_ns)) == pytest.approx(8 * MS, rel=0.05)
 
 
 def test_the_share_that_is_matched_counts_messages() -> None:

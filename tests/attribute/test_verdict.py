@@ -97,7 +97,13 @@ def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> No
 
 def test_a_run_too_short_to_show_an_owner_does_not_say_that_there_is_none() -> None:
     # given 2.5 ms of delay in steps of 44 ms, of which one rank may own all: three steps show only 22 ms
-    sights = {"rank_sight_ns": 22 * MS, "host_sight_ns": None, "transfer_sight_ns": None, "is_one_replica": False}
+    sights = {
+        "rank_sight_ns": 22 * MS,
+        "pause_sight_ns": None,
+        "host_sight_ns": None,
+        "transfer_sight_ns": None,
+        "is_one_replica": False,
+    }
     short = {**sights, "excess_ns": 2.5 * MS, "duration_ns": 44 * MS}
 
     assert without_owner(short) == (

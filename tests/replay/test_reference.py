@@ -9,6 +9,8 @@ from tests.replay.models import THREE_KINDS, lockstep_model, lockstep_plan, mode
 from traceforge.replay.reference import clean_transfers, nth, references
 from traceforge.replay.reference_rule import ReferenceRule
 
+_KINDS = (("compute", None), ("input", None), ("launching", None))
+
 
 def test_work_is_held_against_the_lower_median_over_ranks_of_their_medians_at_the_same_place() -> None:
     # given two iterations of three ranks; at the first place 10 and 40, 20 and 50, 30 and 60, at the second always 7
@@ -32,6 +34,20 @@ def test_kinds_of_work_have_references_of_their_own() -> None:
     model = lockstep_model([[[[100, 0], [100, 0], [100, 40]]]], kinds=THREE_KINDS)
 
     assert references(model)[1].before_arrival_ns[0].tolist() == [100, 0]
+
+
+def test_of_a_role_of_its_own_compute_is_usual_and_pauses_are_not() -> None:
+    # given three stages of one rank each; the last computes longer, the first waits for input, and all launch a little
+    #            compute  input  launching
+    #   stage 0    100      40       3
+    #   stage 1    100       0       2
+    #   stage 2    300       0       2
+    given = [[[[100, 40, 3], [100, 0, 2], [300, 0, 2]]]]
+    stages = replace(lockstep_model(given, kinds=_KINDS), role=np.arange(3), pauses=np.array([False, True, True]))
+
+    # then each computes as it does by design, and pauses no longer than the middle one of all: 0 of 40, 2 of 3
+    reference = references(stages)[1].before_arrival_ns[0]
+    assert reference.tolist() == [[100, 0, 2], [100, 0, 2], [300, 0, 2]]
 
 
 def test_by_choice_work_is_held_against_its_first_quartile() -> None:

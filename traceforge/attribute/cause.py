@@ -55,6 +55,11 @@ class Cause:
     phrase_of_all: str = ""
     phrase_of_host: str = ""
 
+    @property
+    def is_pause(self) -> bool:
+        """Whether a device idles while its host is held up: no rank's part of the program makes it so."""
+        return self.mode == "runtime_control_plane"
+
 
 # Owner of what no cause owns. Not a plug-in: it is what remains.
 UNEXPLAINED = Cause(

@@ -12,6 +12,7 @@ def seen(state: State) -> str:
     """What would have been found, as far as it is known; kinds of subjects that are seen alike share a clause."""
     sizes = (
         ("rank", state["rank_sight_ns"]),
+        ("rank that pauses", state["pause_sight_ns"]),
         ("host", state["host_sight_ns"]),
         ("episode of slow transfers", state["transfer_sight_ns"]),
     )
@@ -24,7 +25,7 @@ def seen(state: State) -> str:
         return (
             ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
         )
-    alone = "; a stage that is slow in all iterations does not show, as there is one replica of each"
+    alone = "; a stage that computes longer in all iterations does not show, as there is one replica of each"
     said = [f"{listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
     more = "".join(f", {one}" for one in said[1:])
     return f": {said[0]} an iteration{more}{alone if state['is_one_replica'] else ''}"

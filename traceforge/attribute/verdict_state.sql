@@ -52,14 +52,17 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- The smallest delay of any one rank that would have been found (attribute.sight, the worst cause), ns an iteration; NULL
   -- where none would.
   rank_sight_ns,
+  -- The same of a rank's pauses alone, where it cannot be told of what it computes, as no other rank has its role; else
+  -- NULL.
+  pause_sight_ns,
   -- The same of a host; NULL where there are not several, or none would be found.
   host_sight_ns,
   -- The same of an episode of slow transfers.
   transfer_sight_ns,
   -- Summary of the largest delay that is no chance but too small to count; NULL where there is none.
   small_summary,
-  -- True of a pipeline with one replica: a stage is held against its own other iterations, so that one that is slow in all
-  -- of them does not show.
+  -- True of a pipeline with one replica: a stage is held against its own other iterations, so that one that computes
+  -- longer in all of them does not show.
   is_one_replica,
   -- Whether no file says how many ranks the job has, nor which belong to a group: others may not have been recorded.
   is_size_assumed,
@@ -152,6 +155,8 @@ seen AS (
     run_id,
     IF(COUNT(*) FILTER (WHERE subject_kind = 'rank' AND smallest_delay_ns_per_iteration IS NULL) = 0,
       MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'rank'), NULL) AS rank_sight_ns,
+    IF(COUNT(*) FILTER (WHERE subject_kind = 'rank' AND smallest_delay_ns_per_iteration IS NULL) > 0,
+      MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'rank'), NULL) AS pause_sight_ns,
     IF(COUNT(*) FILTER (WHERE subject_kind = 'host' AND smallest_delay_ns_per_iteration IS NULL) = 0,
       MAX(smallest_delay_ns_per_iteration) FILTER (WHERE subject_kind = 'host'), NULL) AS host_sight_ns,
     MAX(smallest_delay_ns_per_iteration) FILTER (WHERE cause = 'slow_transfer' AND pattern = 'episode') AS transfer_sight_ns
@@ -190,7 +195,7 @@ small AS (
 ),
 found AS (
   SELECT
-    c.*, e.rank_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, p.spread, j.iterations, j.duration_ns, j.every_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
+    c.*, e.rank_sight_ns, e.pause_sight_ns, e.host_sight_ns, e.transfer_sight_ns, m.small_summary, p.spread, j.iterations, j.duration_ns, j.every_ns, j.excess_ns, g.graph_traces, g.graph_nodes, g.is_modelled,
     l.leading_rank, l.led_iterations, l.frontier_iterations, f.confidence AS finding_confidence,
     -- Ranks that wait for each other, or inside one transfer, may also be seen in a job that runs.
     h.kind IN ('mismatch', 'absent', 'stuck') AND LEN(h.without_dump) = 0 AS is_sure_hang,
@@ -254,7 +259,7 @@ SELECT
   END,
   f.iterations, f.recorded_iterations, f.duration_ns, f.every_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.problems, f.first_problem,
   f.first_problem_step, f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
-  f.rank_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica, f.is_size_assumed,
+  f.rank_sight_ns, f.pause_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica, f.is_size_assumed,
   EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = f.run_id AND m.axis = 'pp')
 FROM found AS f
 CROSS JOIN limits AS t

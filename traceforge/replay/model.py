@@ -72,6 +72,8 @@ class StepModel:
             role: replicas of a stage may lie differently.
         rule: which durations count as on time.
         usual: iterations of a rank that show its usual pace (`usual_pace`), shape (I, R); None where all do.
+        pauses: kinds of work that no role has by design, because a device idles meanwhile, shape (K,); None where that
+            is not known.
     """
 
     iterations: NDArray[np.int64]
@@ -91,6 +93,7 @@ class StepModel:
     leaves_host: NDArray[np.bool_] | None = None
     rule: ReferenceRule = ReferenceRule.MEDIAN
     usual: NDArray[np.bool_] | None = None
+    pauses: NDArray[np.bool_] | None = None
 
     @property
     def has_unfelt_ends(self) -> bool:

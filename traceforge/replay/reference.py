@@ -4,6 +4,7 @@ Medians over ranks of each one's median over iterations, of the same place, or w
 transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves. Of a rank
 that gets slower for good the iterations before that count (`usual_pace`). Stages of a
 pipeline are each held against the same stage of all replicas; where there is one replica, against its own iterations.
+A stage may compute longer by design, but it does not pause by design: its pauses are held against those of all ranks.
 Iterations with different numbers of collectives are different programs and have their own references.
 """
 
@@ -58,6 +59,8 @@ def references(model: StepModel) -> dict[int, Reference]:
         roles = None if joined is None else _roles(model, joined)
         if joined is not None and roles is not None and roles.any():
             work = _by_role(model.rule, roles, arrivals, waits, usual)
+            if model.pauses is not None:
+                work = _with_common_pauses(*work, model.pauses)
             leaves = None if model.leaves_host is None else model.leaves_host[alike, :calls]
             transfer = _transfers_by_role(roles, model.transfer_ns[alike, :calls], joined, leaves)
             result[int(calls)] = Reference(*work, transfer)
@@ -102,6 +105,15 @@ def _by_role(
         of_role = None if usual is None else usual[:, ranks]
         arrival[:, ranks], wait[:, ranks] = (_of_rule(rule, work, of_role)[:, None] for work in own)
     return arrival, wait
+
+
+def _with_common_pauses(arrivals_ns: Amounts, waits_ns: Amounts, pauses: NDArray[np.bool_]) -> tuple[Amounts, Amounts]:
+    """Reference work of each rank, of shape (places, R, K), that pauses no longer than most ranks do."""
+    total = arrivals_ns.sum(axis=0) + waits_ns.sum(axis=0)
+    middle = (len(total) - 1) // 2
+    usual = np.partition(total, middle, axis=0)[middle]
+    part = np.divide(usual, total, out=np.ones_like(total), where=pauses & (total > usual))
+    return arrivals_ns * part, waits_ns * part
 
 
 def _of_rule(rule: ReferenceRule, work_ns: NDArray[np.int64], usual: NDArray[np.bool_] | None) -> Amounts:

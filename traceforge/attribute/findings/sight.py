@@ -46,7 +46,8 @@ def sights(run: JudgedRun, lost: LostTime, transfers_ns: Delays) -> Iterator[Sig
     """
     for kind, subjects in _subjects(run).items():
         if subjects:
-            yield from _of_work(run, lost, kind, PERSISTENT, partial(_smallest, run, subjects))
+            hides = _moves_reference(run, subjects)
+            yield from _of_work(run, lost, kind, PERSISTENT, partial(_smallest, run, subjects), hides)
     # All ranks alike in all iterations are their own reference; in the first ones they warm up.
     yield from _of_work(run, lost, "job", EPISODE, partial(_smallest_pause, run))
     fabric = next((cause for cause in causes().values() if cause.claims_transfer == "fabric"), None)
@@ -76,11 +77,19 @@ def _of_work(
     kind: str,
     pattern: str,
     smallest: Callable[[Delays, Delays, GradeLimits], float | None],
+    hides: bool = False,
 ) -> Iterator[Sight]:
-    """Each cause that work may be late by; where nothing is lost by it, it is seen as well as any other such one."""
+    """Each cause that work may be late by; where nothing is lost by it, it is seen as well as any other such one.
+
+    Args:
+        hides: whether work that is always longer is the reference; pauses of a host never are.
+    """
     quiet: dict[GradeLimits, float | None] = {}
     for cause in causes().values():
         if cause.claims_transfer is not None or cause.mode == "unexplained":
+            continue
+        if hides and not cause.is_pause:
+            yield Sight(kind, cause.name, pattern, None)
             continue
         numbers = tuple(n for n, name in enumerate(lost.causes) if name == cause.name)
         limits = limits_of(run, CauseNode(cause, numbers), lost.causes)
@@ -100,7 +109,7 @@ def _smallest_pause(run: JudgedRun, cost: Delays, own: Delays, limits: GradeLimi
 
 
 def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
-    """Whether a subject is all there is of its role, so that what it always loses is its own reference."""
+    """Whether a subject is all there is of its role, so that what it always computes is its own reference."""
     role = run.ledger.model.role
     return role is not None and any(
         not (role[[place for place in range(len(role)) if place not in one.places]] == role[one.places[0]]).any()
@@ -111,8 +120,7 @@ def _moves_reference(run: JudgedRun, subjects: Sequence[Subject]) -> bool:
 def _smallest(
     run: JudgedRun, subjects: Sequence[Subject], cost: Delays, own: Delays, limits: GradeLimits
 ) -> float | None:
-    if _moves_reference(run, subjects):
-        return None
+    """Of any one of the subjects, in all iterations."""
 
     def is_found(subject: Subject, delay_ns: float) -> bool:
         more, longer, places = cost.copy(), own.copy(), list(subject.places)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.attribute.cause import UNEXPLAINED, cause_of_work
+from traceforge.attribute.cause import UNEXPLAINED, cause_of_work, causes
 from traceforge.replay.model import StepModel, load_model, started
 from traceforge.replay.rank_groups import rank_groups
 from traceforge.replay.reference import references
@@ -124,6 +124,7 @@ def by_cause(model: StepModel) -> StepModel:
     return replace(
         model,
         kinds=tuple((target, None) for target in targets),
+        pauses=np.array([causes()[target].is_pause for target in targets]),
         before_arrival_ns=np.einsum("iprk,rkc->iprc", model.before_arrival_ns, of_rank),
         before_wait_ns=np.einsum("iprk,rkc->iprc", model.before_wait_ns, of_rank),
     )
@@ -309,4 +310,5 @@ def with_pauses(model: StepModel) -> StepModel:
     arrival[1:, 0, :, [name for name, _ in kinds].index(_STALLED)] += pause
     start = model.start_ns.copy()
     start[1:] -= pause
-    return replace(model, kinds=kinds, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
+    pauses = np.array([causes()[name].is_pause for name, _ in kinds])
+    return replace(model, kinds=kinds, pauses=pauses, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
