@@ -132,6 +132,14 @@ def late() -> Pair:
 
 
 def unbound() -> Pair:
+    text = (
+        "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-55)."
+    )
+    return [process.says(text) for process in pair()]
+
+
+def unknown_cores() -> Pair:
+    """As in virtual machines: NCCL knows of no core near the device, and the process may use all."""
     text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."
     return [process.says(text) for process in pair()]
 
@@ -314,5 +322,7 @@ def efa_without_gdr() -> Pair:
 
 def error_and_setting() -> Pair:
     """An error that one line shows, and a setting that two lines show."""
-    text = "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111)."
+    text = (
+        "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-55)."
+    )
     return [process.says(text) for process in broken_link()]

@@ -19,6 +19,7 @@ from tests.fabric.finding_stories import (
     problem_and_notice,
     shared_over_efa,
     told_and_gave_up,
+    unknown_cores,
     warned_and_gave_up,
 )
 from tests.fabric.logs import add_dumps, add_logs, built_fabric
@@ -49,6 +50,7 @@ def stories() -> Iterator[Store]:
             efa_without_gdr,
             shared_over_efa,
             told_and_gave_up,
+            unknown_cores,
             warned_and_gave_up,
         ):
             add_logs(store, story(), run_name=story.__name__)
@@ -213,6 +215,10 @@ def test_an_exception_is_told_unless_nccl_says_more_of_it(stories: Store, story:
 
 def test_a_failure_after_which_nccl_went_on_is_no_finding(stories: Store) -> None:
     assert findings_of(stories, "failure_survived") == []
+
+
+def test_processes_that_may_use_all_cores_are_no_problem_where_none_is_known_to_be_near(stories: Store) -> None:
+    assert findings_of(stories, "unknown_cores") == findings_of(stories, "healthy")
 
 
 def test_sockets_are_no_problem_where_nothing_faster_is_known(stories: Store) -> None:

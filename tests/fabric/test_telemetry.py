@@ -35,6 +35,13 @@ class TestRank:
     def test_ranks_that_all_see_a_device_0_are_not_told_apart_by_it(self) -> None:
         assert rank_of(device(device=0), "n0", ranks(0, 0)) == (None, None)
 
+    def test_what_a_rank_reads_of_its_device_is_its_own_though_others_share_it(self) -> None:
+        # given two ranks on device 0 of one address, and readings without a number in the second one's own file
+        both = [RankDevice(rank, "n0", 0, None, pci_key("0000:1b:00.0"), source_id=rank) for rank in (0, 1)]
+        own = device(source_id=1, pci_address="0000:1b:00.0")
+
+        assert rank_of(own, "n0", both) == (1, "trace")
+
     def test_an_address_that_belongs_to_another_device_outweighs_the_number(self) -> None:
         own = ranks(0, pci="0000:1b:00.0")
 

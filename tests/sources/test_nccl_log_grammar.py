@@ -145,9 +145,14 @@ MESSAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"device": 3, "cpu_set": "0-23,48-71", "is_near_gpu": True},
     ),
     "affinity that is missing": (
-        "ncclTopoGetCpuAffinity: Affinity for GPU 6 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111).",
+        "ncclTopoGetCpuAffinity: Affinity for GPU 6 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-55).",
         "cpu_placement",
         {"is_near_gpu": False, "device": 6},
+    ),
+    "affinity of a device near which no core is known to be": (
+        "ncclTopoGetCpuAffinity: Affinity for GPU 6 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-111).",
+        "cpu_placement",
+        {"is_near_gpu": None, "device": 6, "cpu_set": "0-111"},
     ),
     "a pattern of the graph search": (
         "Pattern 4, crossNic 0, nChannels 8, bw 24.000000/12.5, type NVL/PXB, sameChannels 1",

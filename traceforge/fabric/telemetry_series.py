@@ -181,8 +181,8 @@ def _candidates(
 ) -> Iterator[tuple[str, list[RankDevice]]]:
     """Ranks that fit a device, by what identifies it; the surest first."""
     in_it = [one for one in ranks if one.source_id is not None and one.source_id == series["source_id"]]
-    # A trace that numbers no device sampled its rank's alone.
-    yield "trace", [one for one in in_it if one.number == series["device"]]
+    # A trace that numbers no device in what it samples sampled its rank's alone.
+    yield "trace", [one for one in in_it if series["device"] is None or one.number == series["device"]]
     uuid, pci = _plain_uuid(series["uuid"]), pci_key(series["pci_address"])
     yield "uuid", [one for one in ranks if uuid is not None and _plain_uuid(one.uuid) == uuid]
     local = [one for one in ranks if _same_host(one.host, host)]

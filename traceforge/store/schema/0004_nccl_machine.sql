@@ -76,7 +76,7 @@ CREATE TABLE raw.nccl_cpu_placement (
   cpu_core INTEGER,
   -- Cores as written: a mask in hex (until 2.27) or ranges; empty where NCCL found none near the GPU.
   cpu_set VARCHAR,
-  -- Whether NCCL could keep the process near its GPU.
+  -- Whether NCCL could keep the process near its GPU; NULL where it knows of no cores near it.
   is_near_gpu BOOLEAN
 );
 

@@ -67,9 +67,18 @@ PROCESSES = (
     ),
     rule(
         "cpu_affinity",
+        "2.28-2.30; no core is known to be near, as in many virtual machines",
+        r"(?:ncclTopoGetCpuAffinity: )?Affinity for GPU (?P<device>\d+) is empty, ignoring\. "
+        r"\(GPU affinity = +; CPU affinity = (?P<cpu_set>[^)]*)\)",
+        anchor="Affinity for GPU",
+        table="cpu_placement",
+        constants={"subject": "affinity"},
+    ),
+    rule(
+        "cpu_affinity",
         "2.28-2.30",
         r"(?:ncclTopoGetCpuAffinity: )?Affinity for GPU (?P<device>\d+) is empty, ignoring\. "
-        r"\(GPU affinity = *[^;]* ; CPU affinity = (?P<cpu_set>[^)]*)\)",
+        r"\(GPU affinity = *[^; ][^;]* ; CPU affinity = (?P<cpu_set>[^)]*)\)",
         anchor="Affinity for GPU",
         table="cpu_placement",
         constants={"subject": "affinity", "is_near_gpu": False},
