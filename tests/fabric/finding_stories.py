@@ -133,7 +133,7 @@ def late() -> Pair:
 
 def unbound() -> Pair:
     text = (
-        "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-55)."
+        "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-9)."
     )
     return [process.says(text) for process in pair()]
 
@@ -323,6 +323,6 @@ def efa_without_gdr() -> Pair:
 def error_and_setting() -> Pair:
     """An error that one line shows, and a setting that two lines show."""
     text = (
-        "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-55)."
+        "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity = 56-111 ; CPU affinity = 0-9)."
     )
     return [process.says(text) for process in broken_link()]

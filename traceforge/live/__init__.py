@@ -6,8 +6,8 @@
         ...
         recorder.step()
 
-Needs the standard library and numpy; records PyTorch's phases and collectives where the program uses it. Not handled:
-what runs on a device, beside the collectives themselves.
+Needs the standard library and numpy; records PyTorch's phases and collectives where the program uses it, and when its
+device got to them. Not handled: single kernels.
 """
 
 import os
@@ -73,6 +73,7 @@ def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     from traceforge.live.nvml import NvmlReadings
     from traceforge.live.torch_allocator import AllocatorRetries
     from traceforge.live.torch_collectives import TorchCollectives
+    from traceforge.live.torch_device import TorchDevice
     from traceforge.live.torch_gradients import TorchGradients
     from traceforge.live.torch_groups import TorchGroups, has_hooks
     from traceforge.live.torch_kinds import TorchKinds
@@ -83,9 +84,11 @@ def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     alone: list[Hook] = [phases, NvmlReadings(torch), AllocatorRetries(torch)]
     if not torch.distributed.is_available():
         return alone
-    kinds = TorchKinds(torch)
+    device = TorchDevice(torch) if torch.cuda.is_available() else None
+    kinds = TorchKinds(torch, device)
     messages = TorchMessages(torch, kinds)
-    if has_hooks(torch):
+    if has_hooks(torch) and device is None:
         return [*alone, messages, TorchGroups(torch, kinds, messages, phases)]
     collectives = TorchCollectives(torch, kinds, messages)
-    return [*alone, messages, collectives, TorchGradients(torch, kinds, phases)]
+    watching: list[Hook] = [*alone, messages, collectives, TorchGradients(torch, kinds, phases)]
+    return watching if device is None else [device, *watching]

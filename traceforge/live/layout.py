@@ -39,6 +39,10 @@ class RowKind(IntEnum):
     PACE        a: delay that the policy asked for, ns; b: mean wait of the step before, ns; c: number of the step;
                 start to end: the delay that was kept; name: arm of the trial and state of the hook
     DEVICE      a: what was read of the device; b: number of the reading; start, end: when; name: quantity with its unit
+    DEVICE_COLLECTIVE  name, a: as of a collective; start: when the device got to it; b: how long after the host asked,
+                ns; c: 1 where the stream goes on only when it has ended
+    DEVICE_MARK start: when the host asked for it; end: when the device got there; a: 1 where it was given nothing since
+                the mark before
     """
 
     STEP = 0
@@ -46,6 +50,8 @@ class RowKind(IntEnum):
     COLLECTIVE = 2
     PACE = 3
     DEVICE = 4
+    DEVICE_COLLECTIVE = 5
+    DEVICE_MARK = 6
 
 
 def facts_frame(facts: Mapping[str, object]) -> bytes:

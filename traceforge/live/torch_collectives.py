@@ -79,7 +79,9 @@ class TorchCollectives:
                 kind = kind_of(args, kwargs)
             except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
                 recorder.failed("torch.distributed", error)
-            name, sequence = (0, -1) if kind is None else (kind[0], kind[1]())
+            if kind is not None and kind.on_device:
+                return self._on_device(recorder, kind, original, args, kwargs)
+            name, sequence = (0, -1) if kind is None else (kind.name, kind.next_sequence())
             inside.add(identifier)
             start = clock_ns()
             try:
@@ -101,6 +103,29 @@ class TorchCollectives:
             return result
 
         return watched
+
+    def _on_device(
+        self, recorder: Recorder, kind: KnownCollective, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A collective that ends on a device, when the host does not look."""
+        device, identifier, begun = self._kinds.device, get_ident(), None
+        try:
+            if device is not None:
+                is_awaited = not kwargs.get("async_op", False)
+                begun = device.begin(kind, recorder.tracks.clock_ns(), is_awaited=is_awaited)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
+            recorder.failed("torch.distributed", error)
+        self._inside.add(identifier)
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside.discard(identifier)
+        if begun is not None:
+            try:
+                begun.end() if result is None else begun.ends_with(result)
+            except Exception as error:  # noqa: BLE001
+                recorder.failed("torch.distributed", error)
+        return result
 
     def _kind_of(
         self, recorder: Recorder, call: TorchCall, original: Any
@@ -136,7 +161,7 @@ class TorchCollectives:
     def _waited(self, recorder: Recorder, original: Any) -> Any:
         """`Work.wait` as a phase, where the program calls it; blocking collectives do, too."""
         inside, tracks, messages = self._inside, recorder.tracks, self._messages
-        clock_ns, end_phase = tracks.clock_ns, tracks.end_phase
+        clock_ns, end_phase, device = tracks.clock_ns, tracks.end_phase, self._kinds.device
         name = tracks.name(("phase", "wait_for_communication"))
 
         @functools.wraps(original)
@@ -145,7 +170,7 @@ class TorchCollectives:
                 return original(*args, **kwargs)
             start = clock_ns()
             try:
-                result = original(*args, **kwargs)
+                result = original(*args, **kwargs) if device is None else device.waiting(original, args, kwargs)
             finally:
                 end_phase(name, start)
             if messages.awaited:

@@ -2,9 +2,10 @@
 
 Idea: DDP lets a program reduce each bucket itself; ours does what DDP would, with the same operations in the same
 order, so that the gradients are the same to the bit, and notes begin and end. A program's own hook is watched instead.
-It is for a PyTorch whose process groups call no hooks (`torch_groups`).
-Not handled: modules on devices, with mixed precision, sparse gradients, or views of buckets among a number of ranks
-that is no power of two: they reduce as if nobody watched.
+It is for a PyTorch whose process groups call no hooks (`torch_groups`). On a device nothing is reduced by us: it is
+seen when all gradients are there, and when the stream has the result of all (`torch_device`).
+Not handled: on hosts, modules with mixed precision, sparse gradients, or views of buckets among a number of ranks that
+is no power of two: they reduce as if nobody watched.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class TorchGradients:
         self._seen: set[int] = set()
         self._awaits_ready = False
         self._kinds: dict[Any, KnownCollective | None] = {}
+        self._handles: list[Any] = []
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch."""
@@ -41,8 +43,14 @@ class TorchGradients:
             [
                 exchange(module, "forward", functools.partial(self._before_first, recorder)),
                 exchange(module, "register_comm_hook", functools.partial(self._registered, recorder)),
+                self._let_go,
             ]
         )
+
+    def _let_go(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
 
     def _before_first(self, recorder: Recorder, original: Any) -> Any:
         @functools.wraps(original)
@@ -55,11 +63,35 @@ class TorchGradients:
         return forward
 
     def _watch(self, recorder: Recorder, ddp: Any) -> None:
+        if self._named.device is not None:
+            self._watch_on_device(recorder, ddp)
         if not ddp._comm_hooks and _is_plain(self._torch, ddp):
             original = type(ddp).register_comm_hook
             getattr(original, "__wrapped__", original)(ddp, None, self._reducing(recorder, ddp))
             # What is saved or copied with the module must not hold the recorder.
             ddp._comm_hooks.pop()
+
+    def _watch_on_device(self, recorder: Recorder, ddp: Any) -> None:
+        """Have the first gradient of each backward pass tell when the last one is there."""
+        own = [one for one in ddp.module.parameters() if one.requires_grad and one.is_cuda]
+        if not own or len({one.dtype for one in own}) > 1:
+            return
+        kind = self._named.kind(recorder, _ALL_REDUCE, own, own, ddp.process_group)
+        if kind is not None:
+            handle = own[-1].register_post_accumulate_grad_hook(functools.partial(self._given, recorder, ddp, kind))
+            self._handles.append(handle)
+
+    def _given(self, recorder: Recorder, ddp: Any, kind: KnownCollective, _parameter: Any) -> None:
+        if not ddp.require_backward_grad_sync:
+            return
+
+        # Called in order: DDP's own callback, which waits, comes after this one.
+        def ready() -> None:
+            ready_ns = self._phases.ready_ns = recorder.tracks.clock_ns()
+            if self._named.device is not None:
+                recorder.guarded("DDP", functools.partial(self._named.device.will_wait, kind, ready_ns))
+
+        recorder.guarded("DDP", lambda: self._torch.autograd.Variable._execution_engine.queue_callback(ready))
 
     def _registered(self, recorder: Recorder, original: Any) -> Any:
         """A program registers a hook of its own: it is watched where it reduces tensors of the host."""
@@ -116,7 +148,7 @@ class TorchGradients:
             if key not in self._kinds:
                 self._kinds[key] = self._named.kind(recorder, _ALL_REDUCE, tensor, tensor, group)
             kind = self._kinds[key]
-            return None if kind is None else recorder.tracks.begin(kind)
+            return None if kind is None or kind.on_device else recorder.tracks.begin(kind)
         except Exception as error:  # noqa: BLE001  # whatever it is, the gradients must be reduced
             recorder.failed("DDP", error)
             return None

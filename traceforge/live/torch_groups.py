@@ -62,7 +62,7 @@ class _Habit:
     __slots__ = ("name", "next_sequence", "points")
 
     def __init__(self, kind: KnownCollective) -> None:
-        self.name, self.next_sequence = kind
+        self.name, self.next_sequence = kind.name, kind.next_sequence
         self.points = 0
 
     def learn(self, *, is_late: bool) -> None:

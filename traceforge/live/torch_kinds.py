@@ -1,6 +1,7 @@
 """What a collective of PyTorch is. In: its tensors and its group. Out: the kind that its row names.
 
-Idea: what is known of one kind is asked for once. What a device holds has no kind: it ends when the host does not look.
+Idea: what is known of one kind is asked for once. What a device holds has one only where `torch_device` sees when it
+ends.
 Not handled: tensors of several types in one call, of which the first's is recorded.
 """
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from traceforge.live.recorder import Recorder
+    from traceforge.live.torch_device import TorchDevice
     from traceforge.live.tracks import KnownCollective
 
 
@@ -28,10 +30,15 @@ _DTYPES = {
 
 
 class TorchKinds:
-    """Knows kinds of collectives, and groups."""
+    """Knows kinds of collectives, and groups.
 
-    def __init__(self, torch: Any) -> None:
+    Attributes:
+        device: sees what is on a device; None where nobody does.
+    """
+
+    def __init__(self, torch: Any, device: TorchDevice | None = None) -> None:
         self._torch = torch
+        self.device = device
         self._dist = torch.distributed
         self._groups: dict[Any, tuple[str, tuple[int, ...]]] = {}
         self._known: dict[Any, KnownCollective | None] = {}
@@ -40,7 +47,7 @@ class TorchKinds:
     def kind(
         self, recorder: Recorder, call: TorchCall, sent: Any, received: Any, group: Any, peer: int | None = None
     ) -> KnownCollective | None:
-        """What a call is; None for what is on a device.
+        """What a call is; None for what is on a device that nobody sees.
 
         Args:
             recorder: learns of what is new.
@@ -58,14 +65,16 @@ class TorchKinds:
     def _new_kind(
         self, recorder: Recorder, call: TorchCall, sent: Any, received: Any, group: Any, peer: int | None = None
     ) -> KnownCollective | None:
-        """A kind that is new; None for what is on a device."""
+        """A kind that is new; None for what is on a device that nobody sees."""
         first, (sent_elements, device) = _first(sent), _amount(sent)
-        if device not in ("cpu", ""):
+        on_device = device not in ("cpu", "")
+        if on_device and (device != "cuda" or self.device is None or peer is not None):
             return None
         name, ranks = self._group(recorder, group)
         dtype = None if first is None else _DTYPES.get(str(first.dtype).removeprefix("torch."))
         other = None if peer is None else ranks[peer]
-        return recorder.tracks.kind(call.op, name, ranks, sent_elements, _amount(received)[0], dtype, other)
+        found = recorder.tracks.kind(call.op, name, ranks, sent_elements, _amount(received)[0], dtype, other)
+        return found._replace(on_device=on_device)
 
     def _group(self, recorder: Recorder, group: Any) -> tuple[str, tuple[int, ...]]:
         """Name and members of a group; the default one where none is named."""

@@ -46,6 +46,7 @@ class KnownCollective(NamedTuple):
 
     name: int
     next_sequence: Callable[[], int]
+    on_device: bool = False
 
 
 class OpenCollective:
@@ -172,7 +173,7 @@ class Tracks:
 
     def begin(self, kind: KnownCollective) -> OpenCollective:
         """Begin a collective of a kind that is known."""
-        name, next_sequence = kind
+        name, next_sequence, _ = kind
         return OpenCollective(self, name, next_sequence(), self.clock_ns(), self.threads[get_ident()])
 
     def add_collective(

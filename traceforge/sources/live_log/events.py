@@ -33,6 +33,8 @@ class LiveRow(IntEnum):
     COLLECTIVE = 2
     PACE = 3
     DEVICE = 4
+    DEVICE_COLLECTIVE = 5
+    DEVICE_MARK = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,15 @@ from traceforge.reading.stream import ByteStream
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, ReadOptions, SourceSummary
 from traceforge.sources.live_log.device import DeviceSeries
-from traceforge.sources.live_log.events import LiveRow, collective_rows, events_of, message_rows, pacing_rows
+from traceforge.sources.live_log.device_track import DeviceTrack
+from traceforge.sources.live_log.events import (
+    LiveRow,
+    ShownEvents,
+    collective_rows,
+    events_of,
+    message_rows,
+    pacing_rows,
+)
 from traceforge.sources.live_log.frames import Facts, FrameReader, RowBlock, Table
 from traceforge.sources.live_log.opening import RecorderFacts, read_opening
 from traceforge.sources.live_log.policy import policy_row
@@ -85,6 +93,7 @@ class _LiveReading:
         self._rows.name_process(opening.process, "training")
         self._names = Signs()
         self._device = DeviceSeries(emit)
+        self._track = DeviceTrack()
         self._waiting: list[Table] = []
         self._count = 0
         self._until_ns = 0
@@ -159,15 +168,21 @@ class _LiveReading:
         self._issues.add("empty_stretch", empty, lost_events=empty)
         self._calls += int((own[0] == LiveRow.COLLECTIVE).sum())
         self._device.add(own, self._names, self._opening)
+        self._hand_rows("pacing", pacing_rows(own, self._names))
+        self._hand_events(events)
+        on_device = self._track.add(own, self._names, self._opening)
+        if on_device is not None:
+            self._hand_events(on_device)
+
+    def _hand_events(self, events: ShownEvents) -> None:
         first = self._rows.count
         self._rows.add(events.frame)
-        for name, rows in (
-            ("pacing", pacing_rows(own, self._names)),
-            ("collective", collective_rows(events, self._names, first)),
-            ("argument", message_rows(events, self._names, first)),
-        ):
-            if rows.height:
-                self._emit(Batch(f"raw.{name}", rows))
+        self._hand_rows("collective", collective_rows(events, self._names, first))
+        self._hand_rows("argument", message_rows(events, self._names, first))
+
+    def _hand_rows(self, name: str, rows: pl.DataFrame) -> None:
+        if rows.height:
+            self._emit(Batch(f"raw.{name}", rows))
 
     def _without_incomplete(self, table: Table) -> Table:
         steps = np.flatnonzero(table[0] == LiveRow.STEP)

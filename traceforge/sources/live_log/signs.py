@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 _MOST = 200_000
 _MOST_RANKS = 1_000_000
 _LONGEST_NAME = 1_000
-_STEP = 0
+_NAMELESS = (0, 6)
+"""Kinds of rows that have no name: steps, and marks of a device."""
 _ARMS = ("paced", "unpaced", "warm_up")
 _STATES = ("on", "dry_run", "off")
 _QUANTITIES = (
@@ -60,10 +61,10 @@ class Signs:
 
     def known(self, kind: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether rows of a kind have numbers that stand for something of that kind."""
-        if kind == _STEP:
+        if kind in _NAMELESS:
             return np.ones(len(numbers), dtype=np.bool_)
         by_kind: Mapping[int, Mapping[int, object]] = {
-            1: self.phases, 2: self.meetings, 3: self.arms, 4: self.quantities,
+            1: self.phases, 2: self.meetings, 3: self.arms, 4: self.quantities, 5: self.meetings,
         }  # fmt: skip
         return np.isin(numbers, list(by_kind.get(kind, {})))
 
