@@ -2,9 +2,10 @@
 
 In: an interpreter with PyTorch (the project's extra `capture`). Out: a folder a scenario, with each rank's trace and
 truth.json. `python -m tests.accuracy.captured FOLDER` judges them.
-Idea: four ranks over gloo on this machine (`capture_jobs`). Each run begins with clean steps that are not recorded; the
-fault strikes recorded steps only, and costs what these take longer than the median clean one, from one end of the last
-rank to the next on the machine's clock. So truth never comes from a trace.
+Idea: four ranks on this machine (`capture_jobs`), over gloo or, with `--machine gpu`, over NCCL (`capture_devices`).
+Each run begins with clean steps that are not recorded; the fault strikes recorded steps only, and costs what these take
+longer than the median clean one, from one end of the last rank to the next on the machine's clock. So truth never comes
+from a trace.
 A machine that is busy with other things shows in how much clean steps differ: `clean_spread`, their interquartile range
 over the median. Where it is large the truth is not known well enough to judge by, and the recording must be repeated.
 """
@@ -255,14 +256,14 @@ def main() -> None:
             (asked.folder / name).mkdir(parents=True, exist_ok=True)
         processes.spawn(rank_main, (recording,), nprocs=RANKS)  # type: ignore[no-untyped-call]
         for name in recording.names:
-            print(_told(asked.folder / name), flush=True)
+            print(_told(asked.folder / name, asked.machine), flush=True)
 
 
-def _told(own: Path) -> str:
+def _told(own: Path, machine: str) -> str:
     """The truth of a recording, which is written beside it, in one line."""
     files = [own / f"rank{rank}.times" for rank in range(RANKS)]
     truth = truth_of(own.name, [json.loads(file.read_text(encoding="utf-8")) for file in files])
-    (own / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+    (own / "truth.json").write_text(json.dumps(truth | {"machine": machine}, indent=1) + "\n", encoding="utf-8")
     for file in files:
         file.unlink()
     tidy(own)

@@ -6,6 +6,7 @@ machine, and what was answered.
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.accuracy.case import Case
@@ -19,11 +20,18 @@ LARGEST_SPREAD = 0.1
 
 _HEAD = """# Jobs recorded anew
 
-Four ranks over gloo on one machine, recorded by `capture.py` and judged by `python -m tests.accuracy.captured`. Layers
-of all jobs but `ddp` sleep as long as a device would compute; all else is PyTorch's own code.
+Four ranks on one machine, recorded by `capture.py` and judged by `python -m tests.accuracy.captured`. Layers of all
+jobs but `ddp` sleep as long as a device would compute, or keep one busy that long; all else is PyTorch's own code.
 What a fault cost is what recorded steps took longer than the median of clean ones before them, by the clock of the
 machine. Where clean steps vary by more than a tenth (interquartile range) the machine was not calm: that is said, and
 nothing is judged.
+"""
+_ON = {
+    "cores": "Over gloo, on the cores of one host",
+    "gpu": "Over NCCL, all ranks on one GPU under the multi-process service, each a host of its own to NCCL",
+}
+_COLUMNS = """
+## {}
 
 | job | clean step | varies by | at fault | it cost | answered | first is right | wrong accusations |
 |---|---|---|---|---|---|---|---|
@@ -38,6 +46,16 @@ def judged(folder: Path) -> str:
     if truth["clean_spread"] > LARGEST_SPREAD:
         return f"{head} not measured | | | | |"
     return f"{head} {answer(judge_folder(Case('captured', scenario, frozenset(truth['lost'])), folder))}"
+
+
+def _tables(folders: Sequence[Path]) -> Iterator[str]:
+    """A table for each kind of machine; recordings that say none are of cores."""
+    by_machine: dict[str, list[Path]] = {}
+    for folder in folders:
+        truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+        by_machine.setdefault(truth.get("machine", "cores"), []).append(folder)
+    for machine, own in sorted(by_machine.items()):
+        yield _COLUMNS.format(_ON[machine]) + "\n".join(map(judged, own)) + "\n"
 
 
 def answer(mark: Mark) -> str:
@@ -56,5 +74,5 @@ if __name__ == "__main__":
     folders = sorted(path.parent for folder in sys.argv[1:] for path in Path(folder).glob("*/truth.json"))
     if not folders:
         sys.exit(f"{sys.argv[1:]} hold no recorded job; `python -m tests.accuracy.capture` records some")
-    TABLE.write_text(_HEAD + "\n".join(map(judged, folders)) + "\n", encoding="utf-8")
+    TABLE.write_text(_HEAD + "".join(_tables(folders)), encoding="utf-8")
     print(TABLE.read_text(encoding="utf-8"))

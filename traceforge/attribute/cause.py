@@ -55,10 +55,9 @@ class Cause:
     phrase_of_all: str = ""
     phrase_of_host: str = ""
 
-    @property
-    def is_pause(self) -> bool:
-        """Whether a device idles while its host is held up: no rank's part of the program makes it so."""
-        return self.mode == "runtime_control_plane"
+    def is_pause(self, has_device: bool) -> bool:
+        """Whether no rank's part of the program makes it so: a device idles; or a host, and not for want of a core."""
+        return self.mode == "runtime_control_plane" and (has_device or not self.is_like_taken_cores)
 
 
 # Owner of what no cause owns. Not a plug-in: it is what remains.

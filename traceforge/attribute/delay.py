@@ -14,7 +14,7 @@ from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
 from traceforge.attribute.ledger.group_waits import in_groups
 from traceforge.attribute.ledger.groups import blame_groups
 from traceforge.attribute.ledger.hidden_work import hides_work
-from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input
+from traceforge.attribute.ledger.ledger_input import ON_DEVICE, LedgerInput, load_ledger_input
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.attribute.ledger.rounding import round_to_sum
@@ -24,8 +24,6 @@ from traceforge.replay.reference import Amounts, Reference, references
 from traceforge.store.database import Store
 
 FASTER = "faster_than_reference"
-
-ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = ?"
 
 # Communicator, and the two ranks between which messages go.
 _Path = tuple[int | None, int | None, int | None]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceforge.attribute.delay import ON_DEVICE
 from traceforge.attribute.finding_clock import steps_of_clocks
 from traceforge.attribute.finding_function import steps_of_functions
 from traceforge.attribute.finding_hardware import steps_of_models
@@ -24,7 +23,7 @@ from traceforge.attribute.findings.finding_cost import FindingCost, finding_cost
 from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.routing import hot_experts
 from traceforge.attribute.findings.text import cost_note, next_step, summary
-from traceforge.attribute.ledger.ledger_input import load_ledger_input
+from traceforge.attribute.ledger.ledger_input import ON_DEVICE, load_ledger_input
 from traceforge.attribute.unrecorded_wait import held_ranks, of_late_ranks
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds

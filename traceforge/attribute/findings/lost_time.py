@@ -7,6 +7,7 @@ slow alike even where only one of them is waited for. A rank is held against tho
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -84,11 +85,16 @@ class JudgedRun:
 
 @dataclass(slots=True)
 class LostTime:
-    """Losses of work, ns, shape (judged iterations, ranks, causes); what is explained is set to zero."""
+    """Losses of work, ns, shape (judged iterations, ranks, causes); what is explained is set to zero.
+
+    Attributes:
+        explained: causes and ranks of which all iterations are explained.
+    """
 
     causes: tuple[str, ...]
     cost_ns: Delays
     own_ns: Delays
+    explained: set[tuple[int, int]] = field(default_factory=set)
 
     def of(self, numbers: Sequence[int]) -> tuple[Delays, Delays]:
         """Cost and own work above the reference of some causes together, shape (iterations, ranks)."""
@@ -97,6 +103,8 @@ class LostTime:
 
     def take_out(self, numbers: Sequence[int], ranks: Sequence[int], iterations: Sequence[int] | None = None) -> None:
         """Set what is explained to zero, in all iterations by default."""
+        if iterations is None:
+            self.explained |= set(product(numbers, ranks))
         rows = range(len(self.cost_ns)) if iterations is None else iterations
         block = np.ix_(list(rows), list(ranks), list(numbers))
         self.cost_ns[block] = 0.0

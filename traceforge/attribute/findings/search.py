@@ -288,7 +288,10 @@ def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject
     if subject.kind != "job" and by_cause.sum() > 0:
         # Without what all ranks lose alike.
         by_cause *= effect.delay_ns_per_iteration / by_cause.sum()
-    parts = {lost.causes[n]: float(part) for n, part in zip(node.numbers, by_cause, strict=True) if part > 0}
+    # What a finding of one of these ranks explains already would count twice.
+    own = [n for n in node.numbers if lost.explained.isdisjoint((n, place) for place in subject.places)]
+    shares = zip(node.numbers, by_cause, strict=True)
+    parts = {lost.causes[n]: float(part) for n, part in shares if part > 0 and (n in own or not own)}
     cause = node.cause
     if not node.is_single:
         cause = _cause_of(parts)

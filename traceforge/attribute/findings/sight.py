@@ -88,7 +88,7 @@ def _of_work(
     for cause in causes().values():
         if cause.claims_transfer is not None or cause.mode == "unexplained":
             continue
-        if hides and not cause.is_pause:
+        if hides and not cause.is_pause(run.has_device):
             yield Sight(kind, cause.name, pattern, None)
             continue
         numbers = tuple(n for n, name in enumerate(lost.causes) if name == cause.name)

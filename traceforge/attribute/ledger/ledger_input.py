@@ -29,6 +29,8 @@ WHERE run_id = ?
 ORDER BY collective_id
 """
 
+ON_DEVICE = "SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = ?"
+
 _LACKING = """
 SELECT DISTINCT c.communicator_id
 FROM timeline.collective AS c
@@ -82,6 +84,8 @@ def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
     plain = with_pauses(
         with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
     )
+    has_device = bool(store.value(ON_DEVICE, [run_id]))
+    plain = replace(plain, pauses=np.array([causes()[name].is_pause(has_device) for name, _ in plain.kinds]))
     if not len(ids):
         return LedgerInput(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
     place = np.searchsorted(collectives, np.maximum(model.group, 0)).clip(0, len(collectives) - 1)
@@ -124,7 +128,6 @@ def by_cause(model: StepModel) -> StepModel:
     return replace(
         model,
         kinds=tuple((target, None) for target in targets),
-        pauses=np.array([causes()[target].is_pause for target in targets]),
         before_arrival_ns=np.einsum("iprk,rkc->iprc", model.before_arrival_ns, of_rank),
         before_wait_ns=np.einsum("iprk,rkc->iprc", model.before_wait_ns, of_rank),
     )
@@ -310,5 +313,4 @@ def with_pauses(model: StepModel) -> StepModel:
     arrival[1:, 0, :, [name for name, _ in kinds].index(_STALLED)] += pause
     start = model.start_ns.copy()
     start[1:] -= pause
-    pauses = np.array([causes()[name].is_pause for name, _ in kinds])
-    return replace(model, kinds=kinds, pauses=pauses, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
+    return replace(model, kinds=kinds, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
