@@ -24,6 +24,9 @@ def test_a_cause_tells_a_person_what_happened_and_what_to_do_next(cause: Cause) 
     assert "{" not in advice
 
 
+_PAUSES = ("slow_compute", "input_stall", "host_stall")
+
+
 def test_slow_transfers_have_one_owner_each_on_the_fabric_on_the_path_and_where_ranks_lack() -> None:
     owners = {cause.claims_transfer: cause.mode for cause in causes().values() if cause.claims_transfer}
 
@@ -46,3 +49,10 @@ def test_slow_transfers_have_one_owner_each_on_the_fabric_on_the_path_and_where_
 )
 def test_kinds_of_work_belong_to_the_paper_s_modes(phase: str, activity: str | None, mode: str) -> None:
     assert causes()[cause_of_work(phase, activity)].mode == mode
+
+
+def test_what_looks_like_a_core_that_is_taken_away_is_a_pause_of_a_device_alone() -> None:
+    # given what a stage does by design (compute), a pause with a name, and a stall that want of a core looks like
+    found = {name: [causes()[name].is_pause(has_device) for has_device in (False, True)] for name in _PAUSES}
+
+    assert found == {"slow_compute": [False, False], "input_stall": [True, True], "host_stall": [False, True]}

@@ -1,10 +1,13 @@
 """What is missing is said with the setting that records it; what is there is called complete; nothing else is asked."""
 
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
 from tests.given import MS, Trace, add_run, built, data_parallel_job, store_of
+from tests.live.jobs import record_job
+from traceforge import api
 from traceforge.doctor import CHECKS, Examination, Status, examine
 from traceforge.doctor.facts import Facts, read_facts
 from traceforge.store.database import Store
@@ -202,3 +205,15 @@ def test_every_check_has_a_name_a_question_and_a_remedy() -> None:
     assert len({check.code for check in CHECKS}) == len(CHECKS) >= 15
     assert all(check.question.endswith("?") and check.remedy.endswith(".") for check in CHECKS)
     assert len(fields(Facts)) > 20
+
+
+def test_what_a_recording_reads_of_its_own_device_is_telemetry(tmp_path: Path) -> None:
+    # given two ranks that read the clocks of their devices once a step, and no file of another tool
+    record_job(tmp_path, ranks=2, clocks_mhz=[1_755, 1_755])
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path], store, jobs=1)
+        api.analyze(store)
+        facts = read_facts(store, 0)
+
+    assert (facts.telemetry_files, facts.telemetry_ranks) == (2, 2)

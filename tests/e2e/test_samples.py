@@ -24,6 +24,7 @@ CAUSES = {
     "far_nic": "slow_path",
     "stage_slow_compute": "slow_compute",
     "slow_later": "slow_compute",
+    "slow_host": "host_stall",
 }
 
 

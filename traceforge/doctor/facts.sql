@@ -82,7 +82,15 @@ SELECT
   (SELECT COUNT(*) FROM raw.nccl_link SEMI JOIN log USING (source_id)) AS nccl_links,
   (SELECT COUNT(*) FROM raw.nccl_tuning SEMI JOIN log USING (source_id))
     + (SELECT COUNT(algorithm) FROM raw.collective_choice SEMI JOIN recorded USING (source_id)) AS nccl_choices,
-  (SELECT COUNT(*) FROM meta.source WHERE run_id = $run_id AND kind = 'telemetry') AS telemetry_files,
+  (
+    SELECT COUNT(*)
+    FROM meta.source AS s
+    WHERE s.run_id = $run_id AND (
+      s.kind = 'telemetry'
+      -- Recordings of traceforge.live read their rank's device themselves.
+      OR EXISTS (SELECT 1 FROM fabric.telemetry_series AS t WHERE t.source_id = s.source_id AND t.metric = 'sm_clock_mhz')
+    )
+  ) AS telemetry_files,
   (
     SELECT COUNT(DISTINCT t.rank)
     FROM fabric.telemetry_series AS t

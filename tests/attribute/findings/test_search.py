@@ -93,6 +93,24 @@ def test_a_cause_that_was_named_already_is_no_part_of_what_is_left() -> None:
     assert set(rest.parts) == {"garbage_collection", "input_stall", "host_stall"}
 
 
+def test_a_cause_that_explains_one_of_a_hosts_ranks_is_no_part_of_what_the_host_loses_besides() -> None:
+    # given host a, all of whose ranks lose 0.5 each by two causes; rank 1 computes 40 longer, the others 0.6
+    compute, stall, collection = noise(3, 0.05), noise(4, 0.05), noise(5, 0.05)
+    compute[:, 1] += 40
+    compute[:, [0, 2, 3]] += 0.6
+    stall[:, :4] += 0.5
+    collection[:, :4] += 0.5
+
+    losses = {"slow_compute": compute, "host_stall": stall, "garbage_collection": collection}
+    rank, *others = found_in(judged_run(20, 8, hosts=HOSTS), lost(losses))
+
+    # then the host's finding leaves out what the rank's explains, or a replay would take it away twice
+    assert (rank.subject.name, rank.cause.name) == ("1", "slow_compute")
+    together = [one for one in others if len(one.parts) > 1]
+    assert [one.subject.name for one in together] == ["a"]
+    assert "slow_compute" not in together[0].parts
+
+
 def test_what_is_explained_is_taken_out_and_the_rest_searched_again() -> None:
     # given rank 1 that loses 30, and beside it rank 6 that loses 8
     both = noise(9)
