@@ -222,6 +222,10 @@ def _recording() -> bytes:
         (RowKind.COLLECTIVE, 1, 20, 30, 7, 10, 0),
         (RowKind.STEP, 0, 5, 50, 3, 0, 0),
         (RowKind.STEP, 0, 50, 90, 4, 0, 0),
+        (RowKind.DEVICE_MARK, 0, 12, 14, 0, 0, 0),
+        (RowKind.DEVICE_COLLECTIVE, 1, 300_020, 300_030, 8, 300_000, 1),
+        (RowKind.DEVICE_MARK, 0, 25, 400_000, 1, 0, 0),
+        (RowKind.STEP, 0, 90, 500_000, 5, 0, 0),
     ]
     return MAGIC + OPENING + NAMES + rows_frame(rows) + facts_frame({"ended": True})
 
