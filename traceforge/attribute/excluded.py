@@ -12,7 +12,7 @@ def seen(state: State) -> str:
     """What would have been found, as far as it is known; kinds of subjects that are seen alike share a clause."""
     sizes = (
         ("rank", state["rank_sight_ns"]),
-        ("rank that pauses", state["pause_sight_ns"]),
+        ("rank that pauses", state["pause_sight_ns"] if state["is_one_replica"] else None),
         ("host", state["host_sight_ns"]),
         ("episode of slow transfers", state["transfer_sight_ns"]),
     )

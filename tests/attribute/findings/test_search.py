@@ -300,3 +300,14 @@ def unlike_devices(seed: int, differ: float, slower_host: float = 0.0) -> tuple[
     # Half of the ranks are the host's: the usual rank is one of the others.
     own -= np.median(own[:, 4:] if slower_host else own)
     return own, 2.2 * share_lateness(own)
+
+
+@pytest.mark.parametrize(("loss", "named"), [(50, True), (12, False)])
+def test_hard_pauses_that_recur_on_one_rank_alone_are_no_taken_cores(loss: int, named: bool) -> None:
+    # given ranks of one host without devices, of which rank 3 of four pauses in seven iterations of twenty
+    stall = noise(11, 0.2, ranks=4)
+    stall[1::3, 3] += loss
+
+    run = judged_run(20, 4, hosts=["a"] * 4, has_device=False)
+    found = found_in(run, lost({"host_stall": stall}))
+    assert [one.subject.name for one in found] == (["3"] if named else [])

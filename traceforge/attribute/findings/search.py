@@ -232,10 +232,16 @@ def effect_of_subject(
     is_random = (
         effect.p_value is None
         or effect.p_value > thresholds.CONTENTION_P_VALUE
-        or effect.pattern != "persistent"
+        or not (effect.pattern == "persistent" or _hits_hard(effect, run.durations_ns))
         or effect.dominance < thresholds.HIGH_DOMINANCE
     )
     return effect if is_random else usual
+
+
+def _hits_hard(effect: Effect, durations_ns: Delays) -> bool:
+    """Whether some iterations lose so much each as few taken cores cost."""
+    is_large = effect.affected_delay_ns >= thresholds.HARD_HIT_SHARE * float(np.median(durations_ns))
+    return is_large and len(effect.affected) >= thresholds.HARD_HIT_ITERATIONS
 
 
 def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: Subject) -> Effect:
