@@ -87,6 +87,17 @@ def test_of_two_jobs_in_one_folder_the_one_with_more_ranks_speaks_alone() -> Non
     assert rows_of(store, "SELECT code, count, first_at FROM meta.issue") == [("rank_repeated", 1, "early.json")]
 
 
+def test_two_tools_that_recorded_a_rank_at_once_are_not_called_two_jobs() -> None:
+    # profiler     |kernel 10–90|
+    # recorder        |kernel 50–60|
+    store = store_of(Trace(0, path="rank0.json").kernel(10, 90), Trace(0, path="rank0.live").kernel(50, 60))
+    store.execute("UPDATE meta.source SET kind = 'live_log' WHERE path = 'rank0.live'")
+    built(store, "align")
+
+    ((detail,),) = rows_of(store, DETAILS)
+    assert "rank0.live is left out, which overlaps it in time, so it is by another tool" in detail
+
+
 def test_a_rank_that_only_the_other_job_has_is_not_mixed_in() -> None:
     # one job:  ranks 0, 1 |··|      another, an hour later:  ranks 0, 2 |··|
     hour = 3_600_000_000_000

@@ -197,7 +197,9 @@ def test_a_device_that_stands_still_costs_bounded_memory() -> None:
     for _ in range(CAPACITY + 5):
         job.device.mark(job.clock())
 
+    # then what was dropped is counted
     assert len(job.device._passing) == CAPACITY
+    assert job.recorder.failures["marks of the device"][0] == 6
 
 
 def test_without_a_device_nothing_is_exchanged() -> None:

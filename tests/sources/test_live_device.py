@@ -108,10 +108,12 @@ def test_a_job_is_judged_by_what_its_devices_did(
         api.ingest([tmp_path], store, jobs=1)
         api.analyze(store)
         found = rows_of(
-            store, "SELECT subject, cause, delay_ns_per_iteration FROM attribute.finding WHERE confidence <> 'low'"
+            store,
+            "SELECT subject, cause, delay_ns_per_iteration, next_step FROM attribute.finding WHERE confidence <> 'low'",
         )
 
     # then that is what it costs; of a host that does nothing the recording does not say why
     assert [one[:2] for one in found] == ([] if told is None else [told])
     if told is not None:
         assert float(str(found[0][2])) == pytest.approx(10 * MS, rel=0.05)
+        assert "device_work" not in str(found[0][3])

@@ -26,6 +26,7 @@ WITH communicating AS (
 SELECT
   s.run_id,
   s.source_id,
+  s.kind,
   s.rank,
   s.rank_origin,
   s.host,
@@ -124,7 +125,9 @@ def _one_window(known: pl.DataFrame) -> pl.DataFrame:
 
 def _chosen(repeated: pl.DataFrame, chosen: pl.DataFrame) -> str:
     """Which files are left out in favour of which, and whether they can be windows of one job, as a sentence."""
-    other = chosen.select("rank", kept="path", kept_first_ns="raw_first_ns", kept_last_ns="raw_last_ns")
+    other = chosen.select(
+        "rank", kept="path", kept_kind="kind", kept_first_ns="raw_first_ns", kept_last_ns="raw_last_ns"
+    )
     pairs = repeated.join(other, on="rank", maintain_order="left")
     named = [_choice(pair) for pair in pairs.head(_NAMED_FILES).iter_rows(named=True)]
     more = f"; and {pairs.height - _NAMED_FILES} more" if pairs.height > _NAMED_FILES else ""
@@ -136,7 +139,8 @@ def _choice(pair: dict[str, Any]) -> str:
     if None in times:
         when = "holds no timed events"
     elif pair["raw_first_ns"] < pair["kept_last_ns"] and pair["kept_first_ns"] < pair["raw_last_ns"]:
-        when = "overlaps it in time, so it is of another job or a copy"
+        is_one_tool = pair["kind"] == pair["kept_kind"]
+        when = "overlaps it in time, so it is " + ("of another job or a copy" if is_one_tool else "by another tool")
     else:
         when = "lies at another time, so it is another window or job; ingest it as a run of its own"
     return f"rank {pair['rank']}: {pair['kept']} is used, {pair['path']} is left out, which {when}"

@@ -134,7 +134,7 @@ class TorchDevice:
 
     def end(self, passing: _Passing) -> None:
         """The current stream has got to the end of a collective."""
-        if len(self._passing) >= CAPACITY:
+        if self._is_full():
             return
         event = self._event()
         event.record(self._stream())
@@ -148,13 +148,19 @@ class TorchDevice:
             asked_ns: now.
             is_quiet: whether the device was given nothing since the mark before.
         """
-        if self._index < 0 or self._is_capturing:
-            return
-        if len(self._passing) >= CAPACITY:
+        if self._index < 0 or self._is_capturing or self._is_full():
             return
         event = self._event()
         event.record(self._default)
         self._passing.append(_Passing(-1, asked_ns, int(is_quiet), False, [event]))
+
+    def _is_full(self) -> bool:
+        """Whether so much waits for the device that no more is kept; that is counted."""
+        if len(self._passing) < CAPACITY:
+            return False
+        if self._recorder is not None:
+            self._recorder.failed("marks of the device", RuntimeError("the device was too far behind its host"))
+        return True
 
     def _event(self) -> Any:
         try:

@@ -45,6 +45,8 @@ _BY_WORD = {
     "symmetric_memory": {"Symmetric": r"Symmetric memory "},
     "kernel_limits": {"Kernels": r"Kernels? ", "Skipping": r"Skipping "},
     "virtual_nic": {"TOPO/NET": r"TOPO/NET"},
+    "topology_unread": {"Topology": r"Topology detection ?: could not read ", "Could": r"Could not get speed from "},
+    "p2p_schedule": {"ncclP2pSchedule": r"ncclP2pSchedule: "},
     "net_devices": {"Local": r"Local Net device counts", "Rank": r"Rank \d+: \d+ Net devices"},
 }
 # By name: literals inside messages, and patterns.
