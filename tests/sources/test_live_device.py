@@ -79,15 +79,15 @@ def test_a_collective_that_comes_later_than_what_was_asked_after_it_adds_no_work
     signs.add([[1, ["collective", "all_reduce", "dp", [0, 1], 4, 4, "float", None]]])
     assert opening is not None
     track = DeviceTrack()
-    first, later = ([mark(0, 0), mark(8, 20)], [collective(1, 10, 30, is_awaited=False), mark(9, 30, is_quiet=True)])
+    first, later = [mark(0, 0), mark(8, 20)], [collective(1, 10, 30, is_awaited=False), mark(9, 25)]
     batches = [track.add(np.array(rows, dtype=np.int64).T, signs, opening) for rows in (first, later)]
     last = track.add(np.array([mark(40, 50)], dtype=np.int64).T, signs, opening)
 
-    # then the device worked until 20 ms, and from 30 on
+    # then the device worked on from 20 ms, not again from 10 on
     frames = [batch.frame for batch in (*batches, last) if batch is not None]
     work = pl.concat(frames).filter(pl.col("name") == "device_work").sort("raw_start_ns")
     found = [(start // MS, duration // MS) for start, duration in work.select("raw_start_ns", "duration_ns").rows()]
-    assert found == [(0, 20), (30, 20)]
+    assert found == [(0, 20), (20, 5), (25, 25)]
 
 
 @pytest.mark.parametrize(
