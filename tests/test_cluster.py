@@ -70,9 +70,9 @@ def test_every_table_of_a_sample_is_that_of_one_process(
 def test_facts_of_all_sets_are_those_of_one_process_though_workers_die(
     tmp_path: Path, address: str, job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given six sets, and workers that die in the middle of files drawn by lot
+    # given seven sets, and workers that die in the middle of files drawn by lot
     all_sets = [*sets(tmp_path), job]
-    assert len(all_sets) == 6
+    assert len(all_sets) == 7
     names = {f"{one.name}/{path.name}" for one in all_sets for path in one.glob("rank*.json*")}
     drawn = random.Random(5).sample(sorted(names - {"night/rank9.json"}), KILLS)  # noqa: S311
     # when all are read on the cluster
