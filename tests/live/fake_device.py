@@ -33,7 +33,6 @@ class FakeCuda:
 
     clock_ns: Callable[[], int]
     late_ns: int = 7_000_000_000
-    is_there: bool = True
     looked: int = 0
     default: FakeStream = field(default_factory=lambda: FakeStream(0))
     current: FakeStream = field(init=False)
@@ -48,7 +47,6 @@ class FakeCuda:
     def module(self) -> Any:
         """As `torch.cuda`."""
         return SimpleNamespace(
-            is_available=lambda: self.is_there,
             is_initialized=lambda: False,
             current_device=lambda: 0,
             set_device=lambda _index: None,

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.live.fake_device import FakeCuda, FakeStream
 from tests.live.jobs import MS, HandClock, recorder
@@ -12,7 +13,7 @@ from tests.sources.test_live_log import read
 from traceforge.live.layout import RowKind
 from traceforge.live.queue import CAPACITY
 from traceforge.live.recorder import Recorder
-from traceforge.live.torch_device import TorchDevice
+from traceforge.live.torch_device import TorchDevice, has_device
 from traceforge.live.tracks import KnownCollective
 
 MARK, COLLECTIVE = RowKind.DEVICE_MARK, RowKind.DEVICE_COLLECTIVE
@@ -21,9 +22,9 @@ MARK, COLLECTIVE = RowKind.DEVICE_MARK, RowKind.DEVICE_COLLECTIVE
 class Job:
     """A program with a device, on a clock that the test turns."""
 
-    def __init__(self, folder: Path | None = None, *, is_there: bool = True) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self.clock = HandClock()
-        self.cuda = FakeCuda(self.clock, is_there=is_there)
+        self.cuda = FakeCuda(self.clock)
         backward = SimpleNamespace(backward=lambda: None)
         self.torch: Any = SimpleNamespace(
             cuda=self.cuda.module(),
@@ -202,12 +203,22 @@ def test_a_device_that_stands_still_costs_bounded_memory() -> None:
     assert job.recorder.failures["marks of the device"][0] == 6
 
 
-def test_without_a_device_nothing_is_exchanged() -> None:
-    before = _Tensor.item
-    job = Job(is_there=False)
+@pytest.mark.parametrize(
+    ("cuda", "is_initialized", "node", "found"),
+    [("13.0", False, True, True), ("13.0", False, False, False), (None, False, True, False), (None, True, False, True)],
+)
+def test_whether_there_is_a_device_is_told_without_asking_cuda(
+    tmp_path: Path, cuda: str | None, is_initialized: bool, node: bool, found: bool
+) -> None:
+    # given a library built with or without CUDA, and a kernel that shows a device or none
+    torch = SimpleNamespace(
+        cuda=SimpleNamespace(is_initialized=lambda: is_initialized), version=SimpleNamespace(cuda=cuda)
+    )
+    if node:
+        (tmp_path / "nvidiactl").touch()
 
-    assert _Tensor.item is before
-    job.undo()
+    # then CUDA is not asked: who forks after that could not use it
+    assert has_device(torch, [tmp_path / "nvidiactl"]) is found
 
 
 def test_what_is_left_is_told_at_the_end_and_what_was_exchanged_is_put_back(tmp_path: Path) -> None:

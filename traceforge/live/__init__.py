@@ -73,7 +73,7 @@ def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     from traceforge.live.nvml import NvmlReadings
     from traceforge.live.torch_allocator import AllocatorRetries
     from traceforge.live.torch_collectives import TorchCollectives
-    from traceforge.live.torch_device import TorchDevice
+    from traceforge.live.torch_device import TorchDevice, has_device
     from traceforge.live.torch_gradients import TorchGradients
     from traceforge.live.torch_groups import TorchGroups, has_hooks
     from traceforge.live.torch_kinds import TorchKinds
@@ -84,7 +84,7 @@ def _torch_hooks(torch: Any, model: Any) -> list[Hook]:
     alone: list[Hook] = [phases, NvmlReadings(torch), AllocatorRetries(torch)]
     if not torch.distributed.is_available():
         return alone
-    device = TorchDevice(torch) if torch.cuda.is_available() else None
+    device = TorchDevice(torch) if has_device(torch) else None
     kinds = TorchKinds(torch, device)
     messages = TorchMessages(torch, kinds)
     if has_hooks(torch) and device is None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import time
 from collections import deque
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -25,6 +26,8 @@ from traceforge.live.queue import CAPACITY
 from traceforge.live.torch_patch import Undo, exchange, in_turn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from traceforge.live.clock import Clock
     from traceforge.live.recorder import Recorder
     from traceforge.live.tracks import KnownCollective, Tracks
@@ -33,8 +36,22 @@ _TRIES = 5
 _AT_ONCE = 64
 _LONGEST_END_S = 10.0
 _OTHER_STREAM = "collectives on streams of their own are not recorded, as what waits for them is not seen"
+_DEVICE_NODES = tuple(Path("/dev") / name for name in ("nvidiactl", "dxg", "kfd"))
 _BLOCKING = ("item", "tolist", "cpu", "numpy")
 """Methods of a tensor for which the host waits until the device has caught up."""
+
+
+def has_device(torch: Any, nodes: Sequence[Path] = _DEVICE_NODES) -> bool:
+    """Whether there is a device that PyTorch can use. CUDA itself is not asked: forked processes could not use it then.
+
+    Args:
+        torch: the library.
+        nodes: where the kernel shows devices.
+    """
+    if torch.cuda.is_initialized():
+        return True
+    is_built = torch.version.cuda is not None or getattr(torch.version, "hip", None) is not None
+    return is_built and any(node.exists() for node in nodes)
 
 
 class _Passing(NamedTuple):
@@ -98,8 +115,6 @@ class TorchDevice:
 
     def install(self, recorder: Recorder) -> Undo:
         """Begin to watch, from the first collective of a device on."""
-        if not self._cuda.is_available():
-            return in_turn([])
         self._recorder = recorder
         recorder.before_flush("device times", self._read)
         recorder.after_step(lambda _number, _start_ns, end_ns: self.mark(end_ns))
