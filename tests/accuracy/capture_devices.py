@@ -8,6 +8,7 @@ reach one another through sockets, as over a network. Steps of a device end by i
 import os
 import time
 from contextlib import suppress
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -41,15 +42,13 @@ class Cores:
     backend = "gloo"
     activities = (ProfilerActivity.CPU,)
 
-    def settle(self, rank: int) -> None:
+    def settle(self, _rank: int) -> None:
         """Ranks mostly sleep; what else runs on the machine must not be their noise."""
-        del rank
         torch.set_num_threads(1)
         _schedule(os.SCHED_RR, 10)
 
-    def end_step(self, awaited: bool) -> int:
+    def end_step(self, _awaited: bool) -> int:
         """All is done when the host is."""
-        del awaited
         return time.monotonic_ns()
 
     def ends_ns(self, marks: list[int]) -> list[int]:
@@ -109,20 +108,16 @@ def compute(rows: torch.Tensor, seconds: float) -> None:
         time.sleep(seconds)
 
 
-_CYCLES: list[float] = []
-
-
+@cache
 def _cycles_per_second() -> float:
-    # Counted once: a device's clock under load hardly changes from step to step.
-    if not _CYCLES:
-        for cycles in (10_000_000, 100_000_000):
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            start.record()
-            torch.cuda._sleep(cycles)
-            end.record()
-            end.synchronize()
-        _CYCLES.append(cycles / start.elapsed_time(end) * 1e3)
-    return _CYCLES[0]
+    # Counted once, after a first try: a device's clock under load hardly changes from step to step.
+    for cycles in (10_000_000, 100_000_000):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        torch.cuda._sleep(cycles)
+        end.record()
+        end.synchronize()
+    return cycles / start.elapsed_time(end) * 1e3
 
 
 def _schedule(policy: int, priority: int) -> None:

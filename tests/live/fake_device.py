@@ -26,13 +26,11 @@ class FakeCuda:
 
     Attributes:
         clock_ns: of the host.
-        late_ns: by how much the device's own clock is behind it.
         current: stream that takes what is asked for.
         looked: how often an event was looked at.
     """
 
     clock_ns: Callable[[], int]
-    late_ns: int = 7_000_000_000
     looked: int = 0
     default: FakeStream = field(default_factory=lambda: FakeStream(0))
     current: FakeStream = field(init=False)

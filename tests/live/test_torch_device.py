@@ -75,7 +75,7 @@ def test_a_collective_is_told_when_its_device_has_got_to_it_and_past_it() -> Non
     #   device   |work·········|reduce|
     job = Job()
     job.cuda.work(30 * MS)
-    begun = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    begun = job.device.begin(job.kind(), job.clock())
     job.cuda.work(10 * MS)
     assert begun is not None
     begun.end()
@@ -96,7 +96,7 @@ def test_a_collective_is_told_when_its_device_has_got_to_it_and_past_it() -> Non
 def test_marks_tell_where_the_device_was_given_nothing() -> None:
     # given a collective, from which on the device is known, then a batch that is waited for
     job = Job()
-    first = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    first = job.device.begin(job.kind(), job.clock())
     assert first is not None
     first.end()
     job.cuda.work(3 * MS)
@@ -111,7 +111,7 @@ def test_marks_tell_where_the_device_was_given_nothing() -> None:
 
 def test_a_host_that_asks_for_a_number_is_told_how_far_behind_the_device_was() -> None:
     job = Job()
-    begun = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    begun = job.device.begin(job.kind(), job.clock())
     assert begun is not None
     begun.end()
     job.cuda.work(7 * MS)
@@ -126,7 +126,7 @@ def test_a_collective_that_is_not_awaited_ends_where_the_stream_waits_for_it() -
     # given work that hides 5 of 8 ms
     #   stream   |work·····|wait|
     job = Job()
-    begun = job.device.begin(job.kind(), job.clock(), is_awaited=False)
+    begun = job.device.begin(job.kind(), job.clock())
     work = _Module()
     assert begun is not None
     begun.ends_with(work)
@@ -161,18 +161,18 @@ def test_gradients_are_one_collective_from_the_last_of_them_to_the_result() -> N
 
 def test_what_is_on_a_stream_of_its_own_is_not_told_and_said_once() -> None:
     job = Job()
-    first = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    first = job.device.begin(job.kind(), job.clock())
     assert first is not None
     job.cuda.current = FakeStream(5)
 
-    assert job.device.begin(job.kind(), job.clock(), is_awaited=True) is None
-    assert job.device.begin(job.kind(), job.clock(), is_awaited=True) is None
+    assert job.device.begin(job.kind(), job.clock()) is None
+    assert job.device.begin(job.kind(), job.clock()) is None
     assert job.recorder.failures["device times"][0] == 1
 
 
 def test_no_event_is_looked_at_while_a_graph_is_captured() -> None:
     job = Job()
-    begun = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    begun = job.device.begin(job.kind(), job.clock())
     assert begun is not None
     begun.end()
     graph = job.torch.cuda.CUDAGraph()
@@ -180,7 +180,7 @@ def test_no_event_is_looked_at_while_a_graph_is_captured() -> None:
     looked = job.cuda.looked
     job.device._read()
     job.device.mark(job.clock())
-    assert job.device.begin(job.kind(), job.clock(), is_awaited=True) is None
+    assert job.device.begin(job.kind(), job.clock()) is None
     assert job.cuda.looked == looked
     graph.capture_end()
     job.device._read()
@@ -192,7 +192,7 @@ def test_no_event_is_looked_at_while_a_graph_is_captured() -> None:
 def test_a_device_that_stands_still_costs_bounded_memory() -> None:
     job = Job()
     job.cuda.work(10**18)
-    begun = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    begun = job.device.begin(job.kind(), job.clock())
     assert begun is not None
     begun.end()
     for _ in range(CAPACITY + 5):
@@ -225,7 +225,7 @@ def test_what_is_left_is_told_at_the_end_and_what_was_exchanged_is_put_back(tmp_
     before = _Tensor.item
     job = Job(tmp_path)
     assert _Tensor.item is not before
-    begun = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+    begun = job.device.begin(job.kind(), job.clock())
     assert begun is not None
     begun.end()
     job.undo()
@@ -241,7 +241,7 @@ def test_a_recording_holds_what_the_device_did(tmp_path: Path) -> None:
     with job.recorder:
         for busy_ns in (30 * MS, 0):
             job.cuda.work(busy_ns)
-            begun = job.device.begin(job.kind(), job.clock(), is_awaited=True)
+            begun = job.device.begin(job.kind(), job.clock())
             job.cuda.work(2 * MS)
             assert begun is not None
             begun.end()

@@ -111,8 +111,7 @@ class TorchCollectives:
         device, identifier, begun = self._kinds.device, get_ident(), None
         try:
             if device is not None:
-                is_awaited = not kwargs.get("async_op", False)
-                begun = device.begin(kind, recorder.tracks.clock_ns(), is_awaited=is_awaited)
+                begun = device.begin(kind, recorder.tracks.clock_ns())
         except Exception as error:  # noqa: BLE001  # whatever it is, the call must be made
             recorder.failed("torch.distributed", error)
         self._inside.add(identifier)

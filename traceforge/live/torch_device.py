@@ -37,7 +37,7 @@ _AT_ONCE = 64
 _LONGEST_END_S = 10.0
 _OTHER_STREAM = "collectives on streams of their own are not recorded, as what waits for them is not seen"
 _DEVICE_NODES = tuple(Path("/dev") / name for name in ("nvidiactl", "dxg", "kfd"))
-_BLOCKING = ("item", "tolist", "cpu", "numpy")
+_BLOCKING = ("item", "tolist", "cpu")
 """Methods of a tensor for which the host waits until the device has caught up."""
 
 
@@ -61,7 +61,7 @@ class _Passing(NamedTuple):
         name: number of a collective's name; -1 of a mark.
         asked_ns: when the host asked for it.
         detail: sequence of a collective; whether the device was given nothing since the mark before.
-        is_awaited: whether the stream goes on only when the collective has ended.
+        is_awaited: whether the stream went on only when the collective had ended.
         events: one of a mark, begin and end of a collective.
     """
 
@@ -87,7 +87,7 @@ class DeviceCollective:
 
     def ends_with(self, work: Any) -> None:
         """The stream goes on until the program waits for `work`."""
-        self._device.awaited[work] = self._passing
+        self._device.awaited[work] = self._passing._replace(is_awaited=False)
 
 
 class TorchDevice:
@@ -134,7 +134,7 @@ class TorchDevice:
             undos.append(exchange(graph, "capture_end", functools.partial(self._capturing, False)))
         return in_turn(undos)
 
-    def begin(self, kind: KnownCollective, asked_ns: int, *, is_awaited: bool) -> DeviceCollective | None:
+    def begin(self, kind: KnownCollective, asked_ns: int) -> DeviceCollective | None:
         """A collective that the current stream will get to; None where that is not the default stream."""
         sequence = kind.next_sequence()
         stream = self._stream()
@@ -145,7 +145,7 @@ class TorchDevice:
             return None
         event = self._event()
         event.record(stream)
-        return DeviceCollective(self, _Passing(kind.name, asked_ns, sequence, is_awaited, [event]))
+        return DeviceCollective(self, _Passing(kind.name, asked_ns, sequence, True, [event]))
 
     def end(self, passing: _Passing) -> None:
         """The current stream has got to the end of a collective."""
@@ -267,7 +267,7 @@ class TorchDevice:
 
     def will_wait(self, kind: KnownCollective, asked_ns: int) -> None:
         """The backward pass has asked for all gradients; until it returns, the stream waits for their reduction."""
-        self._waiting.append(self.begin(kind, asked_ns, is_awaited=True))
+        self._waiting.append(self.begin(kind, asked_ns))
 
     def _backward(self, original: Any) -> Any:
         @functools.wraps(original)

@@ -74,9 +74,7 @@ class TorchGradients:
     def _watch_on_device(self, recorder: Recorder, ddp: Any) -> None:
         """Have the first gradient of each backward pass tell when the last one is there."""
         own = [one for one in ddp.module.parameters() if one.requires_grad and one.is_cuda]
-        if not own or len({one.dtype for one in own}) > 1:
-            return
-        kind = self._named.kind(recorder, _ALL_REDUCE, own, own, ddp.process_group)
+        kind = self._named.kind(recorder, _ALL_REDUCE, own, own, ddp.process_group) if own else None
         if kind is not None:
             handle = own[-1].register_post_accumulate_grad_hook(functools.partial(self._given, recorder, ddp, kind))
             self._handles.append(handle)

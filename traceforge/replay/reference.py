@@ -2,10 +2,10 @@
 
 Medians over ranks of each one's median over iterations, of the same place, or what else the model's rule says; of
 transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves. Of a rank
-that gets slower for good the iterations before that count (`usual_pace`). Stages of a
-pipeline are each held against the same stage of all replicas; where there is one replica, against its own iterations.
-A stage may compute longer by design, but it does not pause by design: its pauses are held against those of all ranks.
-Iterations with different numbers of collectives are different programs and have their own references.
+that gets slower for good the iterations before that count (`usual_pace`). Stages of a pipeline are each held against
+the same stage of all replicas; where there is one replica, against its own iterations. A stage may compute longer by
+design, but it does not pause by design: its pauses are held against those of all ranks. Iterations with different
+numbers of collectives are different programs and have their own references.
 """
 
 from dataclasses import dataclass

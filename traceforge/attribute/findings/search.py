@@ -239,7 +239,7 @@ def effect_of_subject(
 
 
 def _hits_hard(effect: Effect, durations_ns: Delays) -> bool:
-    """Whether some iterations lose so much each as few taken cores cost."""
+    """Whether several iterations lose so much each that taken cores hardly explain it."""
     is_large = effect.affected_delay_ns >= thresholds.HARD_HIT_SHARE * float(np.median(durations_ns))
     return is_large and len(effect.affected) >= thresholds.HARD_HIT_ITERATIONS
 
