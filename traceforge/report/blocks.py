@@ -100,7 +100,7 @@ class Brief:
     """A finding in one line, with a link to its evidence.
 
     Attributes:
-        target: identifier of the element that holds the evidence.
+        target: identifier of the element that holds the evidence; empty where it is not on this page.
         moment: address of its moment in the timeline; empty where there is none.
     """
 
@@ -108,7 +108,7 @@ class Brief:
     cost: str
     confidence: str
     mode: str
-    target: str
+    target: str = ""
     moment: str = ""
 
 

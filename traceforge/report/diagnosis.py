@@ -172,7 +172,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
     verdicts = [
         Verdict(
             kind=str(row["kind"]),
-            headline=clean(leading_sentences(str(row["headline"]), _LONGEST_OPENING), _LONGEST_HEADLINE),
+            headline=opening(str(row["headline"])),
             explanation=_explanation(row),
             confidence=_sentence(row["confidence"]),
             next_step=_sentence(row["next_step"]),
@@ -191,6 +191,11 @@ def _explanation(row: dict[str, Any]) -> str:
     headline = str(row["headline"])
     rest = headline[len(leading_sentences(headline, _LONGEST_OPENING)) :].strip()
     return _sentence(" ".join(filter(None, (rest, row["explanation"]))))
+
+
+def opening(headline: str) -> str:
+    """As much of a verdict's headline as there is room for, cleaned."""
+    return clean(leading_sentences(headline, _LONGEST_OPENING), _LONGEST_HEADLINE)
 
 
 def leading_sentences(text: str, limit: int) -> str:

@@ -9,6 +9,7 @@ from textwrap import wrap
 from traceforge.report.context import Context
 from traceforge.report.formatting import duration, percent, plain, plural
 from traceforge.report.missing_data import missing
+from traceforge.report.other_runs import agreement, read_other_runs
 
 _WIDTH = 100
 _LINES = 15
@@ -16,7 +17,7 @@ _MOST_FURTHER = 2
 
 
 def verdict_lines(context: Context) -> list[str]:
-    """The verdict, what it costs, what to do next, what else was found, and how far to trust it."""
+    """The verdict, its cost, what to do next, what else was found, what other runs say, and how far to trust it."""
     verdict = context.diagnosis.verdict
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
@@ -26,7 +27,7 @@ def verdict_lines(context: Context) -> list[str]:
         f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=5, placeholder=" …", break_on_hyphens=False
     )
     lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
-    trust = _labelled("trust", _trust(context), 2)
+    trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 2)]
     return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust][:_LINES])
 
 

@@ -15,6 +15,7 @@ from traceforge.report.formatting import change, clean, duration, duration_range
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
 from traceforge.report.missing_data import missing
 from traceforge.report.next_steps import steps
+from traceforge.report.other_runs import other_runs_briefs, summarised
 from traceforge.report.plugin import Plugin
 from traceforge.thresholds.attribute import SPREAD_SHARE
 from traceforge.units import times
@@ -63,6 +64,7 @@ def _build(context: Context) -> Section | Missing:
     )
     tiles = _finding_tiles(leading, verdict, context) if leading else _job_tiles(context)
     shown: list[Block] = [panel, *([Tiles(tiles, queries)] if tiles else []), *_briefs(context)]
+    shown += other_runs_briefs(context)
     return Section(shown)
 
 
@@ -243,6 +245,7 @@ def _summarise(context: Context) -> dict[str, object]:
     return {
         "verdict": {name: getattr(verdict, name) for name in parts} if verdict else None,
         "findings": [_entry(finding) for finding in findings],
+        "other_runs": summarised(context),
     }
 
 

@@ -1,0 +1,160 @@
+"""What the other runs of the same files say. In: a context. Out: `OtherRun`s, lines on them, and a summary.
+
+A profiler whose schedule repeats writes a file a rank and window, and each window is a run (see `align.runs`). A report
+is about one of them; the others are evidence of their own for its answer, or give another. They agree where they name
+the same subject for the same cause, or nobody as well.
+Not handled: runs of another folder (`compare`), and whether costs of two windows differ by more than chance.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from traceforge.report.blocks import Brief, Briefs
+from traceforge.report.context import Context, Row
+from traceforge.report.diagnosis import opening
+from traceforge.report.formatting import capital, clean, duration, listed, plural
+from traceforge.report.machine_readable import MOST_ENTRIES, whole
+
+_MOST_BRIEFS = 6
+_MOST_COSTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRun:
+    """The answer on another run.
+
+    Attributes:
+        agrees: whether it is that of the run shown; None where one of the two has none.
+        label: what tells it from the others, such as `window 2`.
+        delay_ns: what its first finding costs an iteration; None without one.
+    """
+
+    name: str
+    label: str
+    kind: str
+    headline: str
+    confidence: str
+    mode: str
+    cause: str
+    subject_kind: str
+    subject: str
+    delay_ns: float | None
+    agrees: bool | None
+
+    @property
+    def cost(self) -> str:
+        """The delay; empty without one."""
+        return "" if self.delay_ns is None else duration(self.delay_ns)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing can be said of it."""
+        return self.kind == "cannot_be_known"
+
+    @property
+    def is_window(self) -> bool:
+        """Whether it is a later window of the profiler."""
+        return self.label.startswith("window ")
+
+
+def read_other_runs(context: Context) -> list[OtherRun]:
+    """The other runs of the same files; those with another answer first, the dearest of them."""
+    found = [_other_run(row, context) for row in context.rows("other_runs")]
+    differing = [one for one in found if not one.agrees and not one.is_silent]
+    return sorted(differing, key=lambda one: -(one.delay_ns or 0)) + [one for one in found if one not in differing]
+
+
+def _other_run(row: Row, context: Context) -> OtherRun:
+    name = str(row["run_name"])
+    label = name.partition(" [")[2].removesuffix("]") or "the first run"
+    kind, subject = str(row["kind"]), clean(row["subject"] or "", 80)
+    cause, subject_kind = str(row["cause"] or ""), str(row["subject_kind"] or "")
+    return OtherRun(
+        name=clean(name),
+        label=clean(label, 80),
+        kind=kind,
+        headline=opening(str(row["headline"])),
+        confidence="" if kind == "cannot_be_known" else str(row["confidence"]),
+        mode=str(row["mode"] or ""),
+        cause=cause,
+        subject_kind=subject_kind,
+        subject=subject,
+        delay_ns=row["delay_ns_per_iteration"],
+        agrees=_agrees(kind, (subject_kind, subject, cause), context),
+    )
+
+
+def _agrees(kind: str, named: tuple[str, str, str], context: Context) -> bool | None:
+    verdict, leading = context.diagnosis.verdict, context.diagnosis.leading
+    if verdict is None or "cannot_be_known" in (kind, verdict.kind):
+        return None
+    own = (leading.subject_kind, leading.subject, leading.cause) if leading else ("", "", "")
+    return kind == verdict.kind and named == own
+
+
+def agreement(others: Sequence[OtherRun]) -> str:
+    """What they say in a few words; empty where there are none."""
+    same = [one for one in others if one.agrees]
+    silent = [one for one in others if one.is_silent]
+    differing = [one for one in others if not one.agrees and not one.is_silent]
+    parts = []
+    if same:
+        costs = listed([one.cost for one in same if one.cost], _MOST_COSTS)
+        parts.append(f"{_counted(same, others)} the same{f' ({costs})' if costs else ''}")
+    if differing:
+        first, *more = differing
+        parts.append(f"{first.label} says: {first.headline} See it with --run {shlex.quote(first.name)}")
+        parts += [f"{len(more)} more of another answer"] if more else []
+    if silent:
+        parts.append(f"nothing can be said of {plural(len(silent), _noun(others))}")
+    return "; ".join(parts)
+
+
+def _counted(some: Sequence[OtherRun], others: Sequence[OtherRun]) -> str:
+    """How many of the others, and a verb, such as `2 of 3 other windows say`."""
+    verb = "says" if len(some) == 1 else "say"
+    if len(some) == len(others):
+        return (
+            f"the other {_noun(others)} {verb}"
+            if len(others) == 1
+            else f"the {len(others)} other {_noun(others)}s {verb}"
+        )
+    return f"{len(some)} of {plural(len(others), f'other {_noun(others)}')} {verb}"
+
+
+def _noun(others: Sequence[OtherRun]) -> str:
+    return "window" if any(one.is_window for one in others) else "run"
+
+
+def other_runs_briefs(context: Context) -> list[Briefs]:
+    """What the other runs say, one line each; nothing where there are none."""
+    others = read_other_runs(context)
+    if not others:
+        return []
+    shown = [Brief(f"{capital(one.label)}: {one.headline}", one.cost, one.confidence, one.mode) for one in others]
+    more = len(others) - _MOST_BRIEFS
+    title = f"{capital(_counted(others, others))} the same" if all(one.agrees for one in others) else _title(others)
+    return [Briefs(f"{title}, {more} not shown" if more > 0 else title, shown[:_MOST_BRIEFS], ["other_runs"])]
+
+
+def _title(others: Sequence[OtherRun]) -> str:
+    return f"Other {_noun(others)}{'s' if len(others) > 1 else ''} of these files"
+
+
+def summarised(context: Context) -> list[dict[str, object]]:
+    """Entries of the summary for machines."""
+    return [
+        {
+            "name": one.name,
+            "kind": one.kind,
+            "headline": one.headline,
+            "confidence": one.confidence or None,
+            "cause": one.cause or None,
+            "subject_kind": one.subject_kind or None,
+            "subject": one.subject or None,
+            "delay_ns_per_iteration": whole(one.delay_ns),
+            "agrees": one.agrees,
+        }
+        for one in read_other_runs(context)[:MOST_ENTRIES]
+    ]
