@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceforge.units import format_bytes, format_ns, format_share, listed, times
+from traceforge.units import format_bytes, format_ns, format_share, listed, ordinal, times
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,9 @@ def test_how_often_a_call_comes_is_a_word_up_to_one(calls: float, text: str) -> 
 @pytest.mark.parametrize(("names", "text"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
 def test_names_stand_in_a_sentence_with_an_and_before_the_last(names: list[str], text: str) -> None:
     assert listed(names) == text
+
+
+def test_an_ordinal_ends_as_it_is_spoken() -> None:
+    numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)
+
+    assert " ".join(map(ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th"

@@ -63,11 +63,11 @@ def test_a_share_of_the_cost_is_none_where_the_job_ends_no_earlier_without() -> 
 )
 def test_a_hint_does_not_say_that_it_costs_the_job_what_a_replay_does_not_save(saved_ns: float, said: str) -> None:
     # given rank 2, late by 28.8 ms in 2 of 8 iterations of 800 ms
-    run = judged_run(8, 4)
+    run = replace(judged_run(8, 4), pace_ns=800.0 * MS)
     cost = replace(costing(7.2 * MS), saved=CostEstimate(saved_ns, None, None), affected_ns=28.8 * MS)
     effect = replace(late(2, 7.2 * MS).effect, affected=np.array([1, 5]))
 
-    told = summary(replace(late(2, 7.2 * MS), effect=effect), cost, 0.009, run)
+    told = summary(replace(late(2, 7.2 * MS), effect=effect), cost, run, repeats=False)
 
     assert told.startswith(
         "Rank 2 spends longer in copies between host and device, 28.8 ms in each of 2 of 8 iterations"

@@ -99,6 +99,7 @@ def store_of(job: Job) -> Store:
     for iteration in range(job.iterations):
         _iteration(rows, job, iteration)
     _communicator(rows, job)
+    _pace(rows, job)
     _diagnosis(rows, job)
     _outlook(rows, job)
     rows.store(store)
@@ -239,6 +240,13 @@ def _communicator(rows: Rows, job: Job) -> None:
         "timeline.communicator", communicator_id=0, ranks=list(range(job.ranks)), size=job.ranks, name="0",
         description=job.communicator,
     )  # fmt: skip
+
+
+def _pace(rows: Rows, job: Job) -> None:
+    judged = [row for row in rows.by_table.get("timeline.iteration", []) if not row["is_warmup"]]
+    mean_ns = round(sum(int(str(row["duration_ns"])) for row in judged) / len(judged)) if judged else None
+    if judged:
+        rows.add("attribute.pace", iterations=len(judged), duration_ns=mean_ns, every_ns=200 * MS, pace_ns=mean_ns)
 
 
 def _diagnosis(rows: Rows, job: Job) -> None:

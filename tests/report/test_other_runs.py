@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from traceforge.redaction import Redaction
 from traceforge.report import Report, build_report
 from traceforge.store.database import Store
 
@@ -149,3 +150,11 @@ def test_a_hostile_name_of_a_run_is_text(store: Store) -> None:
     store.execute("UPDATE meta.run SET run_name = ? WHERE run_id = 1", [f"job{HOSTILE}"])
 
     assert "<script>window.PWNED" not in report_of(store).html
+
+
+def test_redacted_runs_go_by_their_replacement(store: Store) -> None:
+    window(store, 2, subject="3")
+
+    report = build_report(store, run_id=1, versions={}, command=None, redaction=Redaction.of(store))
+
+    assert said(report).startswith("job-2 says: Rank 3 computes longer. See it with --run job-2")

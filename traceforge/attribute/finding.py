@@ -6,7 +6,8 @@ seed, so that a database always yields the same findings.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,7 @@ from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost, finding_costs
 from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.routing import hot_experts
+from traceforge.attribute.findings.same_event import events_of
 from traceforge.attribute.findings.text import cost_note, next_step, summary
 from traceforge.attribute.ledger.ledger_input import ON_DEVICE, load_ledger_input
 from traceforge.attribute.unrecorded_wait import held_ranks, of_late_ranks
@@ -51,6 +53,8 @@ FROM timeline.message WHERE run_id = ? AND iteration IS NOT NULL
 """
 
 _NICS = "SELECT host, nic, communicator_id, ranks FROM attribute.nic_use WHERE run_id = ?"
+
+_PACE = "SELECT pace_ns FROM attribute.pace WHERE run_id = ?"
 
 _RESIDUAL = "SELECT COALESCE(MAX(residual_ns), 0) FROM align.clock WHERE run_id = ?"
 
@@ -111,9 +115,27 @@ def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
             one.parts or {one.cause.name: 1.0},
         )
         for one, cost in zip(costed.found, costed.costs, strict=True)
-        if cost.delay.mean_ns > 0
     ]
-    return sorted(made, key=lambda one: precedence(one.row))
+    return [
+        replace(made[n], row=made[n].row | {"summary": summary(costed.found[n], costed.costs[n], run, repeats=repeats)})
+        for n, repeats in _in_order([one.row for one in made], events_of(costed.found))
+        if costed.costs[n].delay.mean_ns > 0
+    ]
+
+
+def _in_order(rows: Sequence[Mapping[str, Any]], events: Sequence[int]) -> list[tuple[int, bool]]:
+    """Places of rows, the most important first, and whether a row of the same event precedes it.
+
+    An event is as important as its most important row; of its rows the costliest comes first.
+    """
+    members: dict[int, list[int]] = {}
+    for n, event in enumerate(events):
+        members.setdefault(event, []).append(n)
+    result = []
+    for own in sorted(members.values(), key=lambda own: min(precedence(rows[n]) for n in own)):
+        own.sort(key=lambda n: (rows[n]["confidence"] == "low", -int(rows[n]["delay_ns_per_iteration"])))
+        result += [(n, n != own[0] and rows[n]["confidence"] != "low") for n in own]
+    return result
 
 
 def load_costed(store: Store, run_id: int) -> Costed | None:
@@ -160,6 +182,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         ledger,
         judged["iteration"].to_list(),
         judged["duration_ns"].to_numpy().astype(np.float64),
+        float(store.value(_PACE, [run_id])),
         int(store.value(_RESIDUAL, [run_id])),
         [hosts.get(rank) for rank in ledger.model.ranks.tolist()],
         dict(store.rows(_COMMUNICATORS, [run_id])),
@@ -185,7 +208,6 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
     effect, cause = found.effect, found.cause
     affected = [run.iterations[i] for i in effect.affected]
     moment = int(effect.affected[np.argmax(effect.by_iteration_ns[effect.affected])])
-    share = cost.delay.mean_ns / float(run.durations_ns.mean())
     row = {
         "run_id": run.run_id,
         "mode": cause.mode,
@@ -195,11 +217,10 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "ranks": _ranks(run, found),
         "host": _host(run, found),
         **cost.columns(),
-        "share": share,
+        "share": cost.delay.mean_ns / run.pace_ns,
         "first_iteration": affected[0],
         "last_iteration": affected[-1],
         "pattern": effect.pattern,
-        "summary": summary(found, cost, share, run),
         "next_step": next_step(found, run),
         "moment_iteration": run.iterations[moment],
         "moment_rank": _rank_at(run, found, moment),

@@ -3,7 +3,7 @@
 -- A known delay is added to the run's own losses, to one subject after another, and the same test asked again (see
 -- attribute/findings/sight.py); what findings explain is left out before. Sizes are tried on a grid.
 -- Scope: run
--- Reads: attribute.delay, attribute.finding
+-- Reads: attribute.delay, attribute.pace, attribute.finding
 CREATE OR REPLACE TABLE attribute.sight (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -17,8 +17,7 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   recorded_iterations,
   -- Mean duration of those judged, ns.
   duration_ns,
-  -- Mean time from the start of one to the start of the next, ns: less than they take where ranks of a pipeline begin the
-  -- next iteration while others are in the last one; NULL where those judged do not follow one another.
+  -- Mean time from the start of one to the start of the next, ns, as in attribute.pace.
   every_ns,
   -- Their mean time above the reference, ns.
   excess_ns,
@@ -81,16 +80,6 @@ WITH limits AS MATERIALIZED (
     MAX(value) FILTER (WHERE name = 'attribute.LEADING_SHARE') AS leading_share,
     MAX(value) FILTER (WHERE name = 'attribute.REPORTED_SHARE') AS reported_share
   FROM meta.threshold
-),
-judged AS (
-  SELECT e.run_id, COUNT(*) AS iterations, CAST(ROUND(AVG(i.duration_ns)) AS BIGINT) AS duration_ns,
-    CASE WHEN MAX(i.iteration) - MIN(i.iteration) + 1 = COUNT(*)
-      THEN CAST(ROUND((MAX(i.start_ns) - MIN(i.start_ns)) / NULLIF(COUNT(*) - 1, 0)) AS BIGINT) END AS every_ns,
-    CAST(ROUND(AVG(e.excess_ns)) AS BIGINT) AS excess_ns
-  FROM attribute.excess AS e
-  JOIN timeline.iteration AS i USING (run_id, iteration)
-  WHERE NOT i.is_warmup
-  GROUP BY ALL
 ),
 counted AS (
   SELECT
@@ -167,7 +156,7 @@ owned AS (
   SELECT d.run_id, d.cause, SUM(d.delay_ns) / (j.iterations * j.duration_ns) AS share
   FROM attribute.delay AS d
   JOIN timeline.iteration AS i ON i.run_id = d.run_id AND i.iteration = d.iteration AND NOT i.is_warmup
-  JOIN judged AS j ON j.run_id = d.run_id
+  JOIN attribute.pace AS j ON j.run_id = d.run_id
   GROUP BY d.run_id, d.cause, j.iterations, j.duration_ns
 ),
 spread AS (
@@ -222,7 +211,7 @@ found AS (
     END AS state
   FROM counted AS c
   CROSS JOIN limits AS t
-  LEFT JOIN judged AS j USING (run_id)
+  LEFT JOIN attribute.pace AS j USING (run_id)
   LEFT JOIN graphs AS g USING (run_id)
   LEFT JOIN leader AS l USING (run_id)
   LEFT JOIN fabric.hang AS h ON h.run_id = c.run_id AND h.place = 0

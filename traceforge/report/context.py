@@ -112,6 +112,13 @@ class Context:
         return read_costs(self.rows, self.price)
 
     @cached_property
+    def pace_ns(self) -> float | None:
+        """What an iteration takes of the job's time, ns; None where none was judged."""
+        (pace,) = self.rows("pace")
+        found: float | None = pace["pace_ns"]
+        return found
+
+    @cached_property
     def trust(self) -> Trust:
         """Clocks, matched collectives, issues and what stays unexplained."""
         return read_trust(self.rows)

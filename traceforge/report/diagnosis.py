@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from traceforge.report.formatting import clean, duration, duration_range, mode_name, spaced
+from traceforge.report.formatting import clean, duration, duration_range, mode_name, percent, spaced
 from traceforge.thresholds.attribute import SPREAD_SHARE
 
 Rows = Callable[..., list[dict[str, Any]]]
@@ -69,6 +69,10 @@ class Finding:
         """The delay with its interval."""
         interval = duration_range(self.low_ns, self.high_ns)
         return f"{duration(self.delay_ns)} ({interval})" if interval else duration(self.delay_ns)
+
+    def part_of(self, pace_ns: float | None) -> str:
+        """The delay as a part of what an iteration takes of the job's time; empty where that is not known."""
+        return f"{percent(self.delay_ns / pace_ns)} of {duration(pace_ns)}" if pace_ns else ""
 
     @property
     def period(self) -> str:

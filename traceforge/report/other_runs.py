@@ -67,7 +67,7 @@ def read_other_runs(context: Context) -> list[OtherRun]:
 
 def _other_run(row: Row, context: Context) -> OtherRun:
     name = str(row["run_name"])
-    label = name.partition(" [")[2].removesuffix("]") or "the first run"
+    label = name.partition(" [")[2].removesuffix("]") or (name if context.redaction else "the first run")
     kind, subject = str(row["kind"]), clean(row["subject"] or "", 80)
     cause, subject_kind = str(row["cause"] or ""), str(row["subject_kind"] or "")
     return OtherRun(

@@ -37,11 +37,11 @@ def _further(context: Context) -> list[str]:
 
 
 def _cost(context: Context) -> list[str]:
-    leading, mean_ns = context.diagnosis.leading, context.job.mean_ns
+    leading = context.diagnosis.leading
     if leading is None:
         return []
-    share = f", {percent(leading.delay_ns / mean_ns)} of {duration(mean_ns)}" if mean_ns else ""
-    return _labelled("costs", f"{leading.cost} per iteration{share}", 1)
+    parts = filter(None, [f"{leading.cost} per iteration", leading.part_of(context.pace_ns)])
+    return _labelled("costs", ", ".join(parts), 1)
 
 
 def _trust(context: Context) -> str:

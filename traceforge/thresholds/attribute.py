@@ -154,12 +154,15 @@ COMPANION_FACTOR: Annotated[
         "ratio of delays", "A cause so much smaller than another of its subject may be its by-product.", "companion_of"
     ),
 ] = 4
+SPACED_ITERATIONS: Annotated[
+    int, Meaning("iterations", "So many that are evenly spaced are said to come every so many.", "summary, next_step")
+] = 4
 COINCIDING_SHARE: Annotated[
     float,
     Meaning(
         "share of slow iterations",
-        "Transfers that are slow in so many of a delay's iterations may be slow because of it.",
-        "companion_of",
+        "What strikes so many of the same iterations may be one event, and slow transfers its by-product.",
+        "companion_of, finding_id, summary",
     ),
 ] = 0.9
 HOST_SHARE: Annotated[

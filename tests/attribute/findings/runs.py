@@ -27,6 +27,7 @@ def judged_run(
         ledger=LedgerInput(model, (0,), np.zeros(model.group.shape, dtype=np.int64)),
         iterations=list(range(iterations)),
         durations_ns=np.full(iterations, 100.0),
+        pace_ns=100.0,
         residual_ns=0,
         hosts=list(hosts) if hosts else [None] * ranks,
         members=dict(groups or {}),

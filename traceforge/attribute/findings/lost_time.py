@@ -27,6 +27,7 @@ class JudgedRun:
     """What findings of one run are made from; durations in ns, shape (iterations,).
 
     Attributes:
+        pace_ns: what an iteration takes of the job's time (attribute.pace).
         messages: iteration, low and high rank of both ends, size_bytes, transfer_ns; None where none was recorded.
         even_routing: by rank with a hot expert, the share of its extra work that even routing would save.
         uneven_ns: what all-to-alls take longer because of them, shape (I, P, R); None where that is not known.
@@ -39,6 +40,7 @@ class JudgedRun:
     ledger: LedgerInput
     iterations: list[int]
     durations_ns: Delays
+    pace_ns: float
     residual_ns: int
     hosts: list[str | None]
     members: dict[int, list[int]]

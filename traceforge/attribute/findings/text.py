@@ -1,18 +1,23 @@
 """Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
 
+from itertools import pairwise
+
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
+from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost
 from traceforge.attribute.findings.grading import begins_the_run
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.subjects import EVERY_RANK, Subject
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns, format_share
+from traceforge.units import format_ns, format_share, ordinal
 
 _TURNS_STEP = (
     "No single rank is at fault: look for what varies between iterations on all ranks (uneven batches or sequence"
     " lengths, other work on the hosts, threads that are not pinned), and even it out."
 )
+
+_INTERVAL_STEP = "See what {subject} does in {every} iteration only: an evaluation, a checkpoint, a log. "
 
 
 def next_step(found: FindingCandidate, run: JudgedRun) -> str:
@@ -21,7 +26,18 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
         return _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
     step = (found.cause.next_step_on_one_host if run.is_one_host else "") or found.cause.next_step
-    return step.format(subject=found.subject.said.removeprefix("each of "), peer=peer)
+    subject, every = found.subject.said.removeprefix("each of "), _interval(found.effect, run)
+    ahead = _INTERVAL_STEP.format(subject=subject, every=every) if every else ""
+    return ahead + step.format(subject=subject, peer=peer)
+
+
+def _interval(effect: Effect, run: JudgedRun) -> str:
+    """Such as `every 5th` where what it struck is evenly spaced, and too often for chance; else nothing."""
+    struck = [run.iterations[i] for i in effect.affected]
+    gaps = {later - one for one, later in pairwise(struck)}
+    if len(struck) < thresholds.SPACED_ITERATIONS or len(gaps) > 1 or gaps == {1}:
+        return ""
+    return f"every {ordinal(gaps.pop())}"
 
 
 def _has_peers(subject: Subject, run: JudgedRun) -> bool:
@@ -62,12 +78,12 @@ def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.
     return " ".join(notes) or None
 
 
-def summary(found: FindingCandidate, cost: FindingCost, share: float, run: JudgedRun) -> str:
+def summary(found: FindingCandidate, cost: FindingCost, run: JudgedRun, *, repeats: bool) -> str:
     """A finding in one sentence.
 
     Args:
-        share: of the mean iteration that it costs.
         run: iterations and ranks judged.
+        repeats: whether another finding of the same ranks and iterations precedes it.
     """
     effect, name, judged = found.effect, found.subject.said, run.iterations
     subject = "Communication" if found.cause.claims_transfer and name == "the job" else name[0].upper() + name[1:]
@@ -79,7 +95,10 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
     affected, count = len(effect.affected), len(judged)
     is_sized = effect.pattern != "persistent" and count > 1
     in_each = "in each of" if is_sized and affected > 1 else "in"
-    extent = "in the one iteration judged" if count == 1 else f"{in_each} {affected} of {count} iterations"
+    same = "the same " if repeats else ""
+    extent = "in the one iteration judged" if count == 1 else f"{in_each} {same}{affected} of {count} iterations"
+    if every := _interval(effect, run):
+        extent += f", {every}"
     if name == EVERY_RANK and begins_the_run(effect.affected):
         begun = "first" if affected == 1 else f"first {affected}"
         extent = f"{in_each} the {begun} of {count} iterations, as a job that warms up"
@@ -91,7 +110,8 @@ def summary(found: FindingCandidate, cost: FindingCost, share: float, run: Judge
     if effect.pattern == "episode" and last == count - 1 == first + affected - 1:
         extent += f", since iteration {judged[first]}"
     size = f"{format_ns(cost.affected_ns)} " if is_sized else ""
-    total = f"{format_ns(cost.delay.mean_ns)} an iteration ({format_share(share)})"
+    share = format_share(cost.delay.mean_ns / run.pace_ns)
+    total = f"{format_ns(cost.delay.mean_ns)} an iteration ({share})"
     if cost.saved.mean_ns <= 0:
         return (
             f"{subject} {phrase}, {size}{extent}: {total} in the ledger, but the job ends no earlier when it is"

@@ -5,13 +5,7 @@ WITH job AS (
       (SELECT world_size FROM meta.run WHERE run_id = $run_id),
       (SELECT COUNT(*) FROM align.rank WHERE run_id = $run_id)
     ) AS gpus,
-    (
-      SELECT AVG(duration_ns)
-      FROM timeline.iteration
-      WHERE run_id = $run_id
-        AND NOT is_warmup
-        AND NOT is_partial
-    ) AS mean_ns,
+    (SELECT pace_ns FROM attribute.pace WHERE run_id = $run_id) AS pace_ns,
     (SELECT COALESCE(BOOL_OR(has_device), false) FROM align.rank WHERE run_id = $run_id) AS has_devices,
     $price_per_1000_gpu_hours / 1000 AS price_per_gpu_hour
 )
@@ -19,15 +13,15 @@ SELECT
   finding.finding_id,
   job.gpus,
   job.has_devices,
-  job.mean_ns,
-  finding.delay_ns_per_iteration / job.mean_ns AS share,
+  job.pace_ns,
+  finding.delay_ns_per_iteration / job.pace_ns AS share,
   24 * job.gpus AS gpu_hours_per_day,
-  24 * job.gpus * finding.delay_ns_per_iteration / job.mean_ns AS lost_gpu_hours_per_day,
-  24 * job.gpus * finding.delay_low_ns / job.mean_ns AS low_gpu_hours_per_day,
-  24 * job.gpus * finding.delay_high_ns / job.mean_ns AS high_gpu_hours_per_day,
-  24 * job.gpus * finding.delay_ns_per_iteration / job.mean_ns * job.price_per_gpu_hour AS lost_money_per_day,
-  24 * job.gpus * finding.delay_low_ns / job.mean_ns * job.price_per_gpu_hour AS low_money_per_day,
-  24 * job.gpus * finding.delay_high_ns / job.mean_ns * job.price_per_gpu_hour AS high_money_per_day
+  24 * job.gpus * finding.delay_ns_per_iteration / job.pace_ns AS lost_gpu_hours_per_day,
+  24 * job.gpus * finding.delay_low_ns / job.pace_ns AS low_gpu_hours_per_day,
+  24 * job.gpus * finding.delay_high_ns / job.pace_ns AS high_gpu_hours_per_day,
+  24 * job.gpus * finding.delay_ns_per_iteration / job.pace_ns * job.price_per_gpu_hour AS lost_money_per_day,
+  24 * job.gpus * finding.delay_low_ns / job.pace_ns * job.price_per_gpu_hour AS low_money_per_day,
+  24 * job.gpus * finding.delay_high_ns / job.pace_ns * job.price_per_gpu_hour AS high_money_per_day
 FROM attribute.finding AS finding
 CROSS JOIN job
 WHERE finding.run_id = $run_id

@@ -56,7 +56,7 @@ def _build(context: Context) -> Section | Missing:
     shown = list(findings[:_MOST_CARDS])
     for mode in _modes(shown):
         own = [finding for finding in shown if finding.mode == mode]
-        cards = Cards([_card(finding, context) for finding in own], ["findings", "evidence", "cost"])
+        cards = Cards([_card(finding, context) for finding in own], ["findings", "evidence", "pace", "cost"])
         blocks += [Subheading(mode_name(mode)), cards]
     if len(findings) > len(shown):
         rest = findings[len(shown) :]
@@ -121,8 +121,8 @@ def _caption(findings: Sequence[Finding], rows: Mapping[str, Row]) -> str:
 
 def _card(finding: Finding, context: Context) -> Card:
     facts = [("Recoverable per iteration", finding.cost)]
-    if context.job.mean_ns:
-        facts.append(("Of a mean iteration", percent(finding.delay_ns / context.job.mean_ns)))
+    if of_pace := finding.part_of(context.pace_ns):
+        facts.append(("Of the job's time", of_pace))
     if cost := context.costs.get(finding.finding_id):
         facts.append((cost.label, gpu_hours(cost.gpu_hours.lost)))
     if finding.gain_if_fixed is not None:

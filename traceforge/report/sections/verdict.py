@@ -49,7 +49,9 @@ def _build(context: Context) -> Section | Missing:
     operation = _operation(context, leading) if leading else None
     bound = _bound(verdict, context)
     state = _colour(verdict, leading)
-    queries = ["verdict", "findings", "operations_of_findings", "bound", "cost"] if leading else ["verdict", "pace"]
+    queries = (
+        ["verdict", "findings", "operations_of_findings", "bound", "pace", "cost"] if leading else ["verdict", "pace"]
+    )
     panel = VerdictPanel(
         state=state,
         label=_LABELS.get(_kind(state, context), ""),
@@ -161,8 +163,7 @@ def _steps(verdict: Verdict, leading: Finding | None, operation: Row | None, con
 def _finding_tiles(finding: Finding, verdict: Verdict, context: Context) -> list[Tile]:
     interval = duration_range(finding.low_ns, finding.high_ns)
     detail = f"95 % interval {interval}" if interval else "no interval: fewer than three iterations"
-    if context.job.mean_ns:
-        detail += f"; {percent(finding.delay_ns / context.job.mean_ns)} of {duration(context.job.mean_ns)}"
+    detail = "; ".join(filter(None, [detail, finding.part_of(context.pace_ns)]))
     tiles = [Tile(duration(finding.delay_ns), "Recoverable per iteration", detail)]
     if cost := context.costs.get(finding.finding_id):
         tiles += cost_tiles(cost, context.price)

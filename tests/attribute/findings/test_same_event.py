@@ -1,0 +1,88 @@
+"""Findings of the same ranks in the same few iterations: one event, the costlier first."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.given import MS, Trace
+from tests.stories import told
+from traceforge.attribute.cause import causes
+from traceforge.attribute.findings.effects import Effect
+from traceforge.attribute.findings.finding_candidate import FindingCandidate
+from traceforge.attribute.findings.same_event import events_of
+from traceforge.attribute.findings.subjects import Subject
+
+RANK, OTHER = Subject("rank", "3", (3,), "rank 3"), Subject("rank", "4", (4,), "rank 4")
+STRUCK = (4, 9, 14, 19)
+
+
+def candidate(
+    cause: str, struck: Sequence[int] = STRUCK, subject: Subject = RANK, pattern: str = "transient"
+) -> FindingCandidate:
+    effect = Effect(6.0, None, 0.06, "medium", pattern, np.array(struck), 20.0, np.zeros(20))
+    return FindingCandidate(causes()[cause], effect, subject, {cause: 6.0})
+
+
+def test_two_causes_of_a_rank_in_the_same_iterations_are_one_event() -> None:
+    found = [candidate("slow_compute"), candidate("input_stall", (1, 2)), candidate("host_stall")]
+
+    assert events_of(found) == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        candidate("host_stall", (4, 9, 14, 18)),
+        candidate("host_stall", subject=OTHER),
+        candidate("host_stall", pattern="persistent"),
+        candidate("slow_transfer"),
+        replace(candidate("host_stall"), is_in_turns=True),
+        replace(candidate("host_stall"), companion_of="slow_compute"),
+    ],
+    ids=["other iterations", "another rank", "persistent", "transfers", "in turns", "a hint"],
+)
+def test_anything_else_is_an_event_of_its_own(other: FindingCandidate) -> None:
+    assert events_of([candidate("slow_compute"), other]) == [0, 1]
+
+
+def evaluating_job(struck: Sequence[int], iterations: int = 20) -> list[Trace]:
+    """Three ranks of 100 ms compute; in some iterations rank 0 computes 60 ms more and its host is busy for 90.
+
+    rank 0   |compute 100 + 60 ··|idle 90 ······|t|
+    rank 1   |compute 100 |wait ················|t|
+    """
+    traces, now = [Trace(rank) for rank in range(3)], 0
+    for n in range(iterations):
+        more = (60 * MS, 90 * MS) if n in struck else (0, 0)
+        end = now + 100 * MS + sum(more) + 2 * MS
+        for trace in traces:
+            work, idle = more if trace.rank == 0 else (0, 0)
+            done = now + 100 * MS + work
+            trace.step(n, now, end).kernel(now, done).host_work("aten::item", done, done + idle)
+            trace.collective(done + idle, end)
+        now = end
+    return traces
+
+
+def findings(struck: Sequence[int]) -> list[dict[str, object]]:
+    with told(*evaluating_job(struck)) as store:
+        return store.query("FROM attribute.finding WHERE confidence <> 'low' ORDER BY finding_id").to_dicts()
+
+
+def test_what_a_rank_does_every_fifth_iteration_is_told_the_costlier_cause_first() -> None:
+    # given rank 0, which evaluates in iterations 4, 9, 14 and 19
+    first, second = findings(STRUCK)
+
+    assert (first["cause"], second["cause"]) == ("late_launch", "slow_compute")
+    assert first["delay_ns_per_iteration"] == pytest.approx(18 * MS, rel=0.02)
+    assert second["delay_ns_per_iteration"] == pytest.approx(12 * MS, rel=0.02)
+    assert " 90.0 ms in each of 4 of 20 iterations, every 5th. " in str(first["summary"])
+    assert " 60.0 ms in each of the same 4 of 20 iterations, every 5th. " in str(second["summary"])
+    assert str(first["next_step"]).startswith("See what rank 0 does in every 5th iteration only: an evaluation")
+
+
+@pytest.mark.parametrize("struck", [(4, 9, 14, 18), (4, 9, 14), (4, 5, 6, 7)], ids=["uneven", "three", "in a row"])
+def test_iterations_that_may_be_spaced_by_chance_are_not_called_regular(struck: Sequence[int]) -> None:
+    assert all(", every " not in f"{one['summary']} {one['next_step']}" for one in findings(struck))
