@@ -11,6 +11,7 @@ import polars as pl
 
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
+from traceforge.attribute.drift import drifts_of, of_drift
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -23,9 +24,10 @@ from traceforge.attribute.stage_text import (
     of_schedule,
 )
 from traceforge.attribute.unrecorded_wait import held_ranks, of_held_ranks, sentence_of_held
+from traceforge.attribute.untimed import of_graphs, of_what_was_read
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns, format_share, listed, plural
+from traceforge.units import format_ns, format_share, plural
 
 State = Mapping[str, Any]
 
@@ -61,49 +63,6 @@ LEFT JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric
 LEFT JOIN meta.source AS o ON o.source_id = g.source_id
 ORDER BY s.run_id
 """
-
-# Communicators of execution traces, the largest first.
-_VOLUMES = """
-SELECT
-  FORMAT('{:,} calls', CAST(ROUND(call_count / rank_count) AS BIGINT))
-  || COALESCE(' of together ' || FORMATREADABLEDECIMALSIZE(sent_bytes // rank_count), ' of unknown size')
-  || ' a rank in ' || COALESCE('group “' || LEFT(communicator, 40) || '”', 'groups without a name')
-FROM graph.volume
-WHERE run_id = ?
-ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
-LIMIT 3
-"""
-
-# Communication that execution traces record but that is in no volume, and why: unknown ranks first.
-_NOT_COMPARED = """
-WITH called AS (
-  SELECT t.rank, c.group_size
-  FROM graph.trace AS t
-  JOIN raw.chakra_communication AS c USING (source_id, part)
-  WHERE t.run_id = ? AND NOT c.is_wait AND c.origin <> 'kernel'
-  UNION ALL
-  -- Nodes that only their type tells to communicate.
-  SELECT t.rank, NULL
-  FROM graph.trace AS t
-  JOIN raw.chakra_node AS n USING (source_id, part)
-  WHERE t.run_id = ? AND n.node_type IN ('COMM_COLL', 'COMM_SEND', 'COMM_RECV')
-    AND NOT EXISTS (
-      SELECT 1 FROM raw.chakra_communication AS c
-      WHERE c.source_id = n.source_id AND c.part = n.part AND c.position = n.position
-    )
-)
-SELECT COUNT(*), COUNT(*) FILTER (rank IS NULL), COUNT(*) FILTER (group_size = 1)
-FROM called
-"""
-
-# Files without times of ranks, by kind.
-_WITHOUT_TIMES = "SELECT kind, COUNT(*) FROM meta.source WHERE run_id = ? GROUP BY kind ORDER BY kind"
-_READ_OF = MappingProxyType(
-    {
-        "nccl_topology": "of machines' topology (raw.nccl_topology_node)",
-        "telemetry": "of devices' telemetry (raw.telemetry_sample)",
-    }
-)
 
 # What flight recorder dumps say, in the words of fabric.hang.
 _OF_HANGS = ("hang", "hang_unknown", "no_hang")
@@ -194,7 +153,7 @@ def rows(store: Store) -> pl.DataFrame:
     states = store.records(_STATES)
     profilers = profilers_of(store)
     owners = idle_owners(store)
-    held = store.once(held_ranks)
+    held, drifts = store.once(held_ranks), drifts_of(store)
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
@@ -208,10 +167,11 @@ def rows(store: Store) -> pl.DataFrame:
         | of_held_ranks(state, state["held"])
         for state in known
     ]
+    told = [row | of_drift(row, drifts.get(row["run_id"])) for row in told]
     return pl.DataFrame(told, infer_schema_length=None)
 
 
-def _row(store: Store, state: State) -> dict[str, object]:
+def _row(store: Store, state: State) -> dict[str, Any]:
     return {
         "run_id": state["run_id"],
         "kind": state["kind"],
@@ -280,8 +240,7 @@ def _explanation(store: Store, state: State) -> str:
     if state["state"] == "logs_alone":
         return _of_logs(state)
     if state["state"] == "graphs_alone":
-        volumes = store.query(_VOLUMES, [state["run_id"]]).to_series().to_list()
-        return _of_graphs(state, volumes or [_not_compared(store, state["run_id"])])
+        return of_graphs(store, state)
     if state["kind"] != "cannot_be_known":
         free = costless(store, state["run_id"]) if state["state"] == "nothing_significant" else ""
         return _of_iterations(state, f" {free}" if free else "")
@@ -296,7 +255,7 @@ def _explanation(store: Store, state: State) -> str:
     longest = longest_beside_peers(store, state["run_id"]) if state["state"] == "ranks_missing" else None
     goes = longest or (f"Where the time goes: {state['bound']}" if state["bound"] else "")
     if state["state"] == "no_timeline":
-        goes = _read_alone(store, state["run_id"])
+        goes = of_what_was_read(store, state["run_id"])
     return f"{goes}{' ' if goes else ''}Data quality lists what was read and what was left out (meta.issue)."
 
 
@@ -304,33 +263,6 @@ def _of_logs(state: State) -> str:
     if not state["problems"]:
         return "They show no problem of configuration; see the section on the fabric."
     return f"{_LOGS_ALONE}: what {'it costs' if state['problems'] == 1 else 'these cost'} cannot be known from this."
-
-
-def _of_graphs(state: State, volumes: list[str]) -> str:
-    moved = "; ".join(volumes)
-    modelled = " Durations in them are a generator's, not measured." if state["is_modelled"] else ""
-    return f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']:,} nodes; {moved}.{modelled}"
-
-
-def _not_compared(store: Store, run_id: int) -> str:
-    """What there is of communication where no volume is known."""
-    ((calls, of_unknown_ranks, of_one_rank),) = store.query(_NOT_COMPARED, [run_id, run_id]).rows()
-    if not calls:
-        return "they record no communication"
-    if of_unknown_ranks == calls:
-        why = "no file says which rank it is of"
-    elif of_one_rank == calls:
-        why = "all in groups of one rank, which move nothing"
-    else:
-        why = "operation, group or rank of each are not stated"
-    return f"they record {plural(calls, 'call')} of communication, none of which can be compared: {why}"
-
-
-def _read_alone(store: Store, run_id: int) -> str:
-    """What was read of a run without a timeline, and where it stands; empty where that is nothing of its own."""
-    found = [(count, _READ_OF[kind]) for kind, count in store.rows(_WITHOUT_TIMES, [run_id]) if kind in _READ_OF]
-    told = listed([f"{plural(count, 'file')} {what}" for count, what in found]) if found else ""
-    return f"Read: {told}, which tell no times of ranks." if told else ""
 
 
 def _of_iterations(state: State, free: str) -> str:

@@ -205,7 +205,7 @@ found AS (
       WHEN c.calls - c.unmatched < t.matched_share * c.calls THEN 'mostly_unmatched'
       WHEN f.confidence = 'medium' AND c.is_cut_short THEN 'cut_short'
       WHEN f.confidence = 'medium' THEN 'finding'
-      WHEN f.share >= t.uncertain_share THEN 'uncertain'
+      WHEN f.delay_ns_per_iteration >= t.uncertain_share * j.duration_ns THEN 'uncertain'
       WHEN c.ranks < c.world_size THEN 'partly_seen'
       ELSE 'nothing_significant'
     END AS state

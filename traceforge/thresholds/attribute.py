@@ -218,6 +218,13 @@ MODELLED_SHARE: Annotated[
     float,
     Meaning("share of the kernels' time", "With less of it modelled, the use of the peak is a lower bound.", "MFU"),
 ] = 0.9
+DRIFT_ITERATIONS: Annotated[
+    int, Meaning("iterations", "Of fewer it is not said whether they grow longer.", "headline, explanation")
+] = 10
+DRIFT_SHARE: Annotated[
+    float,
+    Meaning("share of the mean iteration", "Iterations that grow by this, at least, drift.", "headline, explanation"),
+] = 0.1
 OVERLAPPING_SHARE: Annotated[
     float,
     Meaning("share of the mean iteration", "Where one begins so soon after the other, they overlap.", "explanation"),

@@ -11,7 +11,7 @@ from tests.stories import told
 from traceforge.attribute.cause import causes
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
-from traceforge.attribute.findings.same_event import events_of
+from traceforge.attribute.findings.same_event import events_of, with_sure_events
 from traceforge.attribute.findings.subjects import Subject
 
 RANK, OTHER = Subject("rank", "3", (3,), "rank 3"), Subject("rank", "4", (4,), "rank 4")
@@ -19,9 +19,13 @@ STRUCK = (4, 9, 14, 19)
 
 
 def candidate(
-    cause: str, struck: Sequence[int] = STRUCK, subject: Subject = RANK, pattern: str = "transient"
+    cause: str,
+    struck: Sequence[int] = STRUCK,
+    subject: Subject = RANK,
+    pattern: str = "transient",
+    confidence: str = "medium",
 ) -> FindingCandidate:
-    effect = Effect(6.0, None, 0.06, "medium", pattern, np.array(struck), 20.0, np.zeros(20))
+    effect = Effect(6.0, None, 0.06, confidence, pattern, np.array(struck), 20.0, np.zeros(20))
     return FindingCandidate(causes()[cause], effect, subject, {cause: 6.0})
 
 
@@ -29,6 +33,11 @@ def test_two_causes_of_a_rank_in_the_same_iterations_are_one_event() -> None:
     found = [candidate("slow_compute"), candidate("input_stall", (1, 2)), candidate("host_stall")]
 
     assert events_of(found) == [0, 1, 0]
+
+
+def test_one_of_them_may_seem_to_strike_an_iteration_more() -> None:
+    assert events_of([candidate("slow_compute", (*STRUCK, 17)), candidate("host_stall")]) == [0, 0]
+    assert events_of([candidate("slow_compute", range(10, 20)), candidate("host_stall", (11, 14, 17))]) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +54,38 @@ def test_two_causes_of_a_rank_in_the_same_iterations_are_one_event() -> None:
 )
 def test_anything_else_is_an_event_of_its_own(other: FindingCandidate) -> None:
     assert events_of([candidate("slow_compute"), other]) == [0, 1]
+
+
+def grades(*found: FindingCandidate) -> list[str]:
+    return [one.confidence for one in with_sure_events(found, 20)]
+
+
+def test_a_hint_is_likely_where_it_comes_with_what_is_sure() -> None:
+    # four of twenty iterations are the same four by chance in one of 4,845 runs
+    sure, hint = candidate("slow_compute", confidence="high"), candidate("host_stall", confidence="low")
+
+    assert grades(sure, hint) == ["high", "medium"]
+    assert grades(hint, sure) == ["medium", "high"]
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        candidate("host_stall", (4, 9, 14, 18), confidence="low"),
+        candidate("host_stall", subject=OTHER, confidence="low"),
+        replace(candidate("host_stall", confidence="low"), companion_of="slow_compute"),
+        candidate("host_stall", pattern="persistent", confidence="low"),
+    ],
+    ids=["other iterations", "another rank", "a by-product", "persistent"],
+)
+def test_any_other_hint_stays_one(hint: FindingCandidate) -> None:
+    assert grades(candidate("slow_compute", confidence="high"), hint) == ["high", "low"]
+
+
+def test_one_iteration_that_both_strike_may_be_chance() -> None:
+    once = candidate("slow_compute", (7,), pattern="one_off", confidence="high")
+
+    assert grades(once, candidate("host_stall", (7,), pattern="one_off", confidence="low")) == ["high", "low"]
 
 
 def evaluating_job(struck: Sequence[int], iterations: int = 20) -> list[Trace]:
@@ -79,7 +120,7 @@ def test_what_a_rank_does_every_fifth_iteration_is_told_the_costlier_cause_first
     assert first["delay_ns_per_iteration"] == pytest.approx(18 * MS, rel=0.02)
     assert second["delay_ns_per_iteration"] == pytest.approx(12 * MS, rel=0.02)
     assert " 90.0 ms in each of 4 of 20 iterations, every 5th. " in str(first["summary"])
-    assert " 60.0 ms in each of the same 4 of 20 iterations, every 5th. " in str(second["summary"])
+    assert " 60.0 ms in each of 4 of 20 iterations, every 5th, at the same times. " in str(second["summary"])
     assert str(first["next_step"]).startswith("See what rank 0 does in every 5th iteration only: an evaluation")
 
 

@@ -12,6 +12,7 @@ from traceforge.attribute.findings.counterfactual import BlamedTime, blamed_tran
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, LostTime, by_owner, lost_time
 from traceforge.attribute.findings.routing import saved_of
+from traceforge.attribute.findings.same_event import with_sure_events
 from traceforge.attribute.findings.search import search
 from traceforge.attribute.findings.slow_transfer_search import search_transfers, unexplained_transfers
 from traceforge.thresholds import attribute as thresholds
@@ -39,6 +40,7 @@ def candidates(run: JudgedRun, delays: pl.DataFrame) -> Searched:
     """All that stands out of a run; `delays` are its rows of attribute.delay: iteration, owner, cause, delay_ns."""
     lost = lost_time(run, delays)
     found = _without_companions([*_without_parts(list(search(run, lost))), *search_transfers(run, delays)])
+    found = with_sure_events(found, len(run.iterations))
     found = [_with_followers(one, found) for one in found]
     if run.couplings.may_transfers_grow:
         found = with_coinciding(found, len(run.iterations))

@@ -38,9 +38,12 @@ def _comes_with(transfers: FindingCandidate, late: FindingCandidate, iterations:
     shared = len(np.intersect1d(slow, struck))
     if shared < thresholds.COINCIDING_SHARE * len(slow):
         return False
-    ways = comb(iterations, len(slow))
+    return chance_of_sharing(shared, len(slow), len(struck), iterations) <= thresholds.HIGH_P_VALUE
+
+
+def chance_of_sharing(shared: int, some: int, others: int, iterations: int) -> float:
+    """Probability that some iterations, drawn at random, share so many or more with others."""
     likely = sum(
-        comb(len(struck), both) * comb(iterations - len(struck), len(slow) - both)
-        for both in range(shared, min(len(slow), len(struck)) + 1)
+        comb(others, both) * comb(iterations - others, some - both) for both in range(shared, min(some, others) + 1)
     )
-    return likely / ways <= thresholds.HIGH_P_VALUE
+    return likely / comb(iterations, some)

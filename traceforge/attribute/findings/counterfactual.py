@@ -198,6 +198,11 @@ class Counterfactual:
         self._clean: Durations | None = None
         self._clean_ns: Amounts = np.zeros(0)
 
+    @property
+    def calls(self) -> NDArray[np.int64]:
+        """Collectives of each iteration, shape (I,)."""
+        return self._model.calls
+
     def coupled_by(self, couplings: Couplings) -> "Counterfactual":
         """The same run with other couplings; it shares what does not depend on them."""
         other = copy(self)

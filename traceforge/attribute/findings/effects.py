@@ -116,6 +116,7 @@ def effect_on_job(
         reach_ns(thresholds.AFFECTED_SPREADS, of_steps, typical),
         thresholds.AFFECTED_SHARE * typical,
         RESOLUTION_RESIDUALS * residual_ns,
+        thresholds.AFFECTED_OF_LARGEST * float(delays_ns.max(initial=0)) - low,
     )
     affected = np.flatnonzero(delays_ns >= floor)
     share = float(delays_ns[affected].sum() / durations_ns.sum())

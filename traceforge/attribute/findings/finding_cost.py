@@ -176,12 +176,12 @@ def _left(
     """What the replay leaves of each finding."""
     players = [n for n in range(len(found)) if (n, "delay") in likely]
     without = replays.without_ns([sources[n] for n in players])[places] if players else np.zeros(0)
-    result = [ReplayResidual()] * len(found)
+    result, calls = [ReplayResidual()] * len(found), replays.calls[places]
     for n in players:
         struck = found[n].effect.affected
         others = [found[other].effect.affected for other in players if other != n]
         elsewhere = np.concatenate([np.zeros(0, dtype=np.int64), *others])
-        result[n] = replay_residual(without, likely[n, "delay"], struck, elsewhere)
+        result[n] = replay_residual(without, likely[n, "delay"], struck, elsewhere, calls)
     return result
 
 

@@ -4,8 +4,9 @@ Without what struck them, iterations should last as long as those that were neve
 chance, the delay changed something that the replay keeps: a neighbour computes faster while a rank that shares its
 core stands still, and it would not without the stall. The cost is corrected by that difference; where it may be chance
 it only widens the interval. Of steps that vary the longer ones count as struck more easily: what loses half as much is
-struck, too. Where delays grow from small to large without a gap, these are not two kinds that could be compared. Not
-handled: delays in (nearly) all iterations, which leave nothing to compare with; two that strike the same iterations.
+struck, too. Where delays grow from small to large without a gap, these are not two kinds that could be compared. Nor
+are iterations that all ranks spend otherwise, such as with an evaluation: those of as many collectives are compared.
+Not handled: delays in (nearly) all iterations, which leave nothing to compare with; two that strike the same ones.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,11 @@ class ReplayResidual:
 
 
 def replay_residual(
-    without_ns: Amounts, delay_ns: Amounts, struck: NDArray[np.int64], others: NDArray[np.int64]
+    without_ns: Amounts,
+    delay_ns: Amounts,
+    struck: NDArray[np.int64],
+    others: NDArray[np.int64],
+    calls: NDArray[np.int64],
 ) -> ReplayResidual:
     """What a replay leaves of one finding's delay.
 
@@ -43,11 +48,14 @@ def replay_residual(
         delay_ns: what the finding costs, likewise.
         struck: those that the finding affects.
         others: those that any other finding affects.
+        calls: collectives of each iteration, shape (iterations,).
     """
     hit = np.flatnonzero(delay_ns >= thresholds.RESIDUAL_GAP * np.median(delay_ns[struck]))
     struck = np.union1d(struck, hit)
     alone = np.setdiff1d(struck, others)
     never = np.setdiff1d(np.arange(len(without_ns)), np.union1d(struck, others))
+    alike = calls == np.bincount(calls[struck]).argmax()
+    alone, never = alone[alike[alone]], never[alike[never]]
     if min(len(alone), len(never)) < thresholds.RESIDUAL_ITERATIONS or not _is_apart(delay_ns[alone], delay_ns[never]):
         return ReplayResidual()
     trifle_ns = thresholds.RESIDUAL_SHARE * float(delay_ns[struck].mean())

@@ -1,17 +1,38 @@
-"""Findings of one event. In: candidates. Out: which of them strike the same ranks in the same few iterations.
+"""Findings of one event. In: candidates. Out: the same, and which strike the same ranks in the same few iterations.
 
 A rank that evaluates or saves alone, every hundredth step, computes longer and pauses in the same iterations: two
 causes in the ledger, one thing in the program. They stay two findings, as their time is of two kinds, but stand
-together with the costlier one first, and say that they are of the same iterations.
+together with the costlier one first, and say that they are of the same iterations. What alone may be chance is none
+where it comes with what is certain: a pause that may be of taken cores, just when its rank evaluates.
 Not handled: causes that last; those of one rank may well be two faults.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from traceforge.attribute.findings.coinciding import chance_of_sharing
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.thresholds import attribute as thresholds
+
+
+def with_sure_events(found: Sequence[FindingCandidate], iterations: int) -> list[FindingCandidate]:
+    """Candidates, of which hints that come with a sure one of the same ranks are likely."""
+    return [_with_its_event(one, found, iterations) for one in found]
+
+
+def _with_its_event(one: FindingCandidate, found: Sequence[FindingCandidate], iterations: int) -> FindingCandidate:
+    effect = one.effect
+    if one.confidence != "low" or one.companion_of or effect.share < thresholds.MEDIUM_SHARE:
+        return one
+    likely = replace(one, effect=replace(effect, confidence="medium"))
+    for other in found:
+        if other is not one and _is_same_event(likely, other):
+            shared, struck = len(np.intersect1d(effect.affected, other.effect.affected)), len(effect.affected)
+            if chance_of_sharing(shared, struck, len(other.effect.affected), iterations) <= thresholds.HIGH_P_VALUE:
+                return likely
+    return one
 
 
 def events_of(found: Sequence[FindingCandidate]) -> list[int]:
@@ -27,7 +48,8 @@ def _is_same_event(one: FindingCandidate, other: FindingCandidate) -> bool:
     if one.subject != other.subject or not (_comes_and_goes(one) and _comes_and_goes(other)):
         return False
     mine, others = one.effect.affected, other.effect.affected
-    return len(np.intersect1d(mine, others)) >= thresholds.COINCIDING_SHARE * max(len(mine), len(others))
+    shared, sizes = len(np.intersect1d(mine, others)), (len(mine), len(others))
+    return shared >= thresholds.COINCIDING_SHARE * min(sizes) and 2 * shared >= max(sizes)
 
 
 def _comes_and_goes(one: FindingCandidate) -> bool:

@@ -192,6 +192,8 @@ def _effects(
     if together is not None:
         struck = slow_set(run, own[together.affected].mean(axis=0), known)
         if struck is not None and struck.kind == "job":
+            is_of_single = len(run.ranks) > 1 and _strikes_single_ranks(own[together.affected])
+            struck = one_or_another(struck.places) if is_of_single else struck
             yield struck, with_one_off(together, cost.sum(axis=1), run.durations_ns, limits, own)
         elif struck is not None and (struck.kind != "ranks" or is_alike(own.mean(axis=0)[list(struck.places)])):
             # One of them may lose as much as the others in these iterations, and nothing in all those between.
@@ -203,6 +205,13 @@ def _effects(
             # A kernel that takes long now and then is what heavy-tailed noise looks like.
             recurs = limits.any_size or len(effect.affected) >= thresholds.FEW_ITERATIONS
             yield subject, _as_sure_as(effect, together, apart, subject) if recurs else effect
+
+
+def _strikes_single_ranks(own_ns: Delays) -> bool:
+    """Whether in most iterations one rank has nearly all of the loss, shape (iterations, ranks)."""
+    positive = np.maximum(0.0, own_ns)
+    is_of_one = positive.max(axis=1) >= thresholds.SOLE_DOMINANCE * positive.sum(axis=1)
+    return bool(2 * np.count_nonzero(is_of_one) > len(is_of_one))
 
 
 def effect_of_subject(

@@ -17,6 +17,7 @@ from traceforge.units import listed
 
 _SHOWN = 8
 EVERY_RANK = "every rank"
+ONE_OR_ANOTHER = "one rank or another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def everyone(run: JudgedRun) -> Subject:
 
 def one_or_another(places: Sequence[int]) -> Subject:
     """The job, where ranks lose in turns, or each at its time."""
-    return Subject("job", "all", tuple(places), "one rank or another")
+    return Subject("job", "all", tuple(places), ONE_OR_ANOTHER)
 
 
 def known_sets(run: JudgedRun) -> list[Subject]:

@@ -8,7 +8,7 @@ from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import FindingCost
 from traceforge.attribute.findings.grading import begins_the_run
 from traceforge.attribute.findings.lost_time import JudgedRun
-from traceforge.attribute.findings.subjects import EVERY_RANK, Subject
+from traceforge.attribute.findings.subjects import EVERY_RANK, ONE_OR_ANOTHER, Subject
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, ordinal
 
@@ -26,7 +26,8 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
         return _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
     step = (found.cause.next_step_on_one_host if run.is_one_host else "") or found.cause.next_step
-    subject, every = found.subject.said.removeprefix("each of "), _interval(found.effect, run)
+    said, every = found.subject.said, _interval(found.effect, run)
+    subject = "such a rank" if said == ONE_OR_ANOTHER else said.removeprefix("each of ")
     ahead = _INTERVAL_STEP.format(subject=subject, every=every) if every else ""
     return ahead + step.format(subject=subject, peer=peer)
 
@@ -95,10 +96,8 @@ def summary(found: FindingCandidate, cost: FindingCost, run: JudgedRun, *, repea
     affected, count = len(effect.affected), len(judged)
     is_sized = effect.pattern != "persistent" and count > 1
     in_each = "in each of" if is_sized and affected > 1 else "in"
-    same = "the same " if repeats else ""
-    extent = "in the one iteration judged" if count == 1 else f"{in_each} {same}{affected} of {count} iterations"
-    if every := _interval(effect, run):
-        extent += f", {every}"
+    extent = "in the one iteration judged" if count == 1 else f"{in_each} {affected} of {count} iterations"
+    extent = ", ".join(filter(None, [extent, _interval(effect, run), "at the same times" if repeats else ""]))
     if name == EVERY_RANK and begins_the_run(effect.affected):
         begun = "first" if affected == 1 else f"first {affected}"
         extent = f"{in_each} the {begun} of {count} iterations, as a job that warms up"
