@@ -59,7 +59,7 @@ def drift_of(iterations: Values, durations_ns: Values) -> Drift | None:
     if rise.low * span < thresholds.DRIFT_SHARE * mean:
         return None
     steady = durations_ns - mean - rise.value * (iterations - iterations.mean())
-    if clearest_step(durations_ns, count // 5).left.std() <= steady.std():
+    if clearest_step(durations_ns, thresholds.DRIFT_LEVEL_ITERATIONS).left.std() <= steady.std():
         return None
     return Drift(rise, rise.value * span, rise.value * span / mean)
 

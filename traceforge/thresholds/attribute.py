@@ -200,19 +200,11 @@ GAPS_LOOKED_AT: Annotated[
     int, Meaning("gaps", "So many of the longest gaps show what the host does meanwhile.", "attribute.bound")
 ] = 200
 LONG_CALL_SHARE: Annotated[
-    float,
-    Meaning(
-        "share of the gaps", "A call to the runtime that fills this much of them holds the host.", "attribute.bound"
-    ),
+    float, Meaning("share of the gaps", "A call to the runtime that fills so much holds the host.", "attribute.bound")
 ] = 0.5
 LONG_CALL_NS: Annotated[int, Meaning("ns", "A shorter call is an ordinary launch.", "attribute.bound")] = 100_000
 QUIET_HOST_SHARE: Annotated[
-    float,
-    Meaning(
-        "share of the gaps",
-        "A host that is recorded to work in less of them does not launch slowly: it does something else.",
-        "attribute.bound",
-    ),
+    float, Meaning("share of the gaps", "A host that works in less of them does something else.", "attribute.bound")
 ] = 0.5
 MODELLED_SHARE: Annotated[
     float,
@@ -222,12 +214,13 @@ DRIFT_ITERATIONS: Annotated[
     int, Meaning("iterations", "Of fewer it is not said whether they grow longer.", "headline, explanation")
 ] = 10
 DRIFT_SHARE: Annotated[
-    float,
-    Meaning("share of the mean iteration", "Iterations that grow by this, at least, drift.", "headline, explanation"),
+    float, Meaning("share of the mean iteration", "Iterations that grow by this drift.", "headline, explanation")
 ] = 0.1
+DRIFT_LEVEL_ITERATIONS: Annotated[
+    int, Meaning("iterations", "A level that lasts so long may be new, and no drift.", "headline, explanation")
+] = 3
 OVERLAPPING_SHARE: Annotated[
-    float,
-    Meaning("share of the mean iteration", "Where one begins so soon after the other, they overlap.", "explanation"),
+    float, Meaning("share of the mean iteration", "Where one begins so soon, they overlap.", "explanation, pace_ns")
 ] = 0.95
 
 # What it costs.
@@ -303,10 +296,7 @@ REAPPEARING_COMPUTE: Annotated[
 
 # What the verdict and the evidence say.
 UNCERTAIN_SHARE: Annotated[
-    float,
-    Meaning(
-        "share of the mean iteration", "So large a delay of low confidence makes the verdict uncertain.", "verdict"
-    ),
+    float, Meaning("share of the mean iteration", "A hint this large makes the verdict uncertain.", "verdict")
 ] = 0.1
 MATCHED_SHARE: Annotated[
     float, Meaning("share of calls", "With fewer matched, who waits for whom cannot be known.", "verdict")
