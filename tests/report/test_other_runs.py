@@ -117,8 +117,17 @@ def test_a_window_of_which_nothing_can_be_known_neither_agrees_nor_differs(store
 
     report = report_of(store)
 
-    assert said(report) == "nothing can be said of 1 window"
+    assert said(report) == ""
+    assert "Window 2: " in report.markdown
     assert [entry["agrees"] for entry in report.summary["other_runs"]] == [None]  # type: ignore[attr-defined]
+
+
+def test_beside_windows_with_an_answer_those_without_are_counted(store: Store) -> None:
+    window(store, 2, delay_ms=7)
+    window(store, 3, subject=None)
+    store.execute("UPDATE attribute.verdict SET kind = 'cannot_be_known' WHERE run_id = 3")
+
+    assert said(report_of(store)) == "1 of 2 other windows says the same (7.00 ms); of 1 it cannot be known"
 
 
 def test_the_same_rank_for_another_cause_is_another_answer(store: Store) -> None:

@@ -94,7 +94,7 @@ def _agrees(kind: str, named: tuple[str, str, str], context: Context) -> bool | 
 
 
 def agreement(others: Sequence[OtherRun]) -> str:
-    """What they say in a few words; empty where there are none."""
+    """What they say in a few words; empty where there are none, or none has an answer."""
     same = [one for one in others if one.agrees]
     silent = [one for one in others if one.is_silent]
     differing = [one for one in others if not one.agrees and not one.is_silent]
@@ -106,8 +106,8 @@ def agreement(others: Sequence[OtherRun]) -> str:
         first, *more = differing
         parts.append(f"{first.label} says: {first.headline} See it with --run {shlex.quote(first.name)}")
         parts += [f"{len(more)} more of another answer"] if more else []
-    if silent:
-        parts.append(f"nothing can be said of {plural(len(silent), _noun(others))}")
+    if silent and parts:
+        parts.append(f"of {len(silent)} it cannot be known")
     return "; ".join(parts)
 
 

@@ -46,11 +46,12 @@ def test_one_of_them_may_seem_to_strike_an_iteration_more() -> None:
         candidate("host_stall", (4, 9, 14, 18)),
         candidate("host_stall", subject=OTHER),
         candidate("host_stall", pattern="persistent"),
+        candidate("host_stall", range(20), pattern="episode"),
         candidate("slow_transfer"),
         replace(candidate("host_stall"), is_in_turns=True),
         replace(candidate("host_stall"), companion_of="slow_compute"),
     ],
-    ids=["other iterations", "another rank", "persistent", "transfers", "in turns", "a hint"],
+    ids=["other iterations", "another rank", "persistent", "all of them", "transfers", "in turns", "a hint"],
 )
 def test_anything_else_is_an_event_of_its_own(other: FindingCandidate) -> None:
     assert events_of([candidate("slow_compute"), other]) == [0, 1]

@@ -54,5 +54,6 @@ def _is_same_event(one: FindingCandidate, other: FindingCandidate) -> bool:
 
 def _comes_and_goes(one: FindingCandidate) -> bool:
     """Whether it is work of some ranks in some iterations, for certain."""
+    is_in_all = one.effect.pattern == "persistent" or len(one.effect.affected) == len(one.effect.by_iteration_ns)
     is_of_ranks = one.subject.kind != "job" and one.cause.claims_transfer is None and not one.is_in_turns
-    return is_of_ranks and one.confidence != "low" and one.effect.pattern != "persistent"
+    return is_of_ranks and one.confidence != "low" and not is_in_all
