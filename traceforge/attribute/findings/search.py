@@ -139,7 +139,17 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     slow = _slow_subjects(run, own, known)
     by_work = [one for one in enough if one.subject in slow or one.subject.kind == "job"]
     best = min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
+    best = _who_has_most_of(best, counted)
     return None if _leads_in_turns(run, apart_from_all(cost, own), node, best, limits) else best
+
+
+def _who_has_most_of(best: FindingCandidate, counted: Sequence[FindingCandidate]) -> FindingCandidate:
+    """Of a loss of everyone the rank that has most of it, beside what all lose alike; else everyone."""
+    if best.subject.kind != "job":
+        return best
+    least = thresholds.MEDIUM_DOMINANCE * best.effect.share
+    ranks = [one for one in counted if one.subject.kind == "rank" and one.effect.share >= least]
+    return max(ranks, key=lambda one: one.effect.share, default=best)
 
 
 def _leads_in_turns(run: JudgedRun, cost: Delays, node: CauseNode, best: FindingCandidate, limits: GradeLimits) -> bool:
