@@ -7,7 +7,7 @@ import pytest
 
 from tests.given import MS, data_parallel_job, rows_of
 from tests.stories import told
-from traceforge.attribute.drift import drift_of
+from traceforge.attribute.drift import drift_of, of_drift
 
 NUMBERS = np.arange(20.0)
 # 100 and 102 in turns, so that neighbours differ and nothing else does
@@ -67,6 +67,20 @@ def test_a_job_whose_iterations_grow_longer_is_not_called_healthy() -> None:
     assert str(headline).startswith("Iterations grow longer, by 2.00 ms from one to the next. ")
     assert " 38.0 ms (32 %) from the first judged to the last. " in str(explanation)
     assert str(next_step).startswith("See what grows with the iterations: memory")
+
+
+def test_what_was_certain_before_is_not_certain_beside_a_drift() -> None:
+    row = {
+        "kind": "nothing_significant",
+        "headline": "Nothing.",
+        "explanation": "",
+        "next_step": "",
+        "confidence": "high",
+    }
+    drift = drift_of(NUMBERS, UNEVEN + 2 * NUMBERS)
+
+    assert of_drift(row, drift)["confidence"] == "low"
+    assert of_drift(row, None) == of_drift({**row, "kind": "cannot_be_known"}, drift) == {}
 
 
 def test_beside_a_culprit_it_is_part_of_the_explanation() -> None:

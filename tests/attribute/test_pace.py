@@ -63,6 +63,19 @@ def test_a_gap_in_what_is_judged_is_left_out_of_the_pace() -> None:
     assert (iterations, every_ns, pace_ns) == (11, 70 * MS, 70 * MS)
 
 
+def test_what_lies_between_iterations_is_no_part_of_their_pace() -> None:
+    # given an evaluation of 30 ms between steps of 100 ms, which the job does not mark
+    traces = [Trace(0), Trace(1)]
+    for n in range(6):
+        start = n * 130 * MS
+        for trace in traces:
+            trace.step(n, start, start + 100 * MS).kernel(start, start + 90 * MS)
+            trace.collective(start + 90 * MS, start + 100 * MS)
+
+    with told(*traces) as store:
+        assert rows_of(store, PACE) == [(6, 100 * MS, 130 * MS, 100 * MS)]
+
+
 def test_one_iteration_alone_goes_at_its_duration() -> None:
     with told(*data_parallel_job([[100 * MS] * 2])) as store:
         assert rows_of(store, PACE) == [(1, 100 * MS + 10, None, 100 * MS + 10)]

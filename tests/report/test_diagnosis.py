@@ -53,6 +53,18 @@ def test_the_verdict_and_its_cost_are_those_of_the_same_finding(costly_but_less_
     assert "Rank 2 computes longer" not in also_found
 
 
+def test_shares_and_costs_a_day_are_of_the_pace(costly_but_less_sure: Store) -> None:
+    # given 40 ms of iterations that overlap: one begins every 80 ms
+    costly_but_less_sure.execute("UPDATE attribute.pace SET pace_ns = ?", [80 * MS])
+
+    report = report_of(costly_but_less_sure)
+
+    # then half of the time is lost: of four ranks 48 of 96 GPU-hours a day
+    assert next(line for line in report.verdict_lines if "costs:" in line).endswith("per iteration, 50 % of 80.0 ms")
+    assert "50 % of 80.0 ms" in verdict_of(report)
+    assert re.search(r"hours lost per day 48\.0 ", verdict_of(report))
+
+
 def test_the_terminal_states_the_cost_of_the_verdict(costly_but_less_sure: Store) -> None:
     lines = report_of(costly_but_less_sure).verdict_lines
 

@@ -118,12 +118,12 @@ def load_findings(store: Store, run_id: int) -> list[CostedFinding]:
     ]
     return [
         replace(made[n], row=made[n].row | {"summary": summary(costed.found[n], costed.costs[n], run, repeats=repeats)})
-        for n, repeats in _in_order([one.row for one in made], events_of(costed.found))
+        for n, repeats in in_order([one.row for one in made], events_of(costed.found))
         if costed.costs[n].delay.mean_ns > 0
     ]
 
 
-def _in_order(rows: Sequence[Mapping[str, Any]], events: Sequence[int]) -> list[tuple[int, bool]]:
+def in_order(rows: Sequence[Mapping[str, Any]], events: Sequence[int]) -> list[tuple[int, bool]]:
     """Places of rows, the most important first, and whether a row of the same event precedes it.
 
     An event is as important as its most important row; of its rows the costliest comes first.

@@ -53,9 +53,9 @@ def test_of_what_everyone_loses_the_rank_that_has_most_by_itself_is_named(others
 
 
 def test_a_long_pause_of_everyone_is_one_where_others_lose_a_little() -> None:
-    # given 500 once, and 3 in two other iterations
+    # given 500 once, and 8 in two other iterations
     delays = np.zeros(20)
-    delays[[6, 7, 23 - 4]] = 500, 3, 3
+    delays[[6, 7, 19]] = 500, 8, 8
 
     effect = effect_on_job(delays, USUAL, 0, GradeLimits())
 

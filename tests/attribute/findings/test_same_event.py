@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
+from tests.attribute.findings.runs import judged_run
 from tests.given import MS, Trace
 from tests.stories import told
 from traceforge.attribute.cause import causes
+from traceforge.attribute.finding import in_order
+from traceforge.attribute.findings import candidates
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.same_event import events_of, with_sure_events
@@ -55,6 +59,17 @@ def test_one_of_them_may_seem_to_strike_an_iteration_more() -> None:
 )
 def test_anything_else_is_an_event_of_its_own(other: FindingCandidate) -> None:
     assert events_of([candidate("slow_compute"), other]) == [0, 1]
+
+
+def test_findings_of_one_event_stand_together_the_costliest_first() -> None:
+    # given an event of a likely 20 and a sure 10, whose weight of 30 puts both before a likely 25
+    rows = [
+        {"confidence": grade, "delay_ns_per_iteration": cost}
+        for grade, cost in (("high", 10), ("medium", 25), ("medium", 20))
+    ]
+
+    assert in_order(rows, [0, 1, 0]) == [(2, False), (0, True), (1, False)]
+    assert in_order(rows, [0, 1, 2]) == [(0, False), (1, False), (2, False)]
 
 
 def grades(*found: FindingCandidate) -> list[str]:
@@ -128,3 +143,14 @@ def test_what_a_rank_does_every_fifth_iteration_is_told_the_costlier_cause_first
 @pytest.mark.parametrize("struck", [(4, 9, 14, 18), (4, 9, 14), (4, 5, 6, 7)], ids=["uneven", "three", "in a row"])
 def test_iterations_that_may_be_spaced_by_chance_are_not_called_regular(struck: Sequence[int]) -> None:
     assert all(", every " not in f"{one['summary']} {one['next_step']}" for one in findings(struck))
+
+
+def test_a_run_is_told_of_a_hint_that_comes_with_what_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a search that finds rank 3's work for certain, and its pauses in the same iterations as a hint
+    found = [candidate("slow_compute", confidence="high"), candidate("host_stall", confidence="low")]
+    monkeypatch.setattr(candidates, "search", lambda _run, _lost: found)
+    columns = {"iteration": pl.Int64, "owner": pl.Int64, "cause": pl.String, "delay_ns": pl.Int64}
+
+    searched = candidates.candidates(judged_run(20, 5), pl.DataFrame(schema=columns))
+
+    assert [one.confidence for one in searched.found] == ["high", "medium"]
