@@ -88,6 +88,22 @@ def _read_metrics(model: torch.nn.Module) -> None:
             (parameter.detach() @ parameter.detach()).norm().item()
 
 
+def _evaluate(model: torch.nn.Module) -> None:
+    # On one rank alone, as programs do that evaluate on rank 0: work, and what waits for data.
+    for _ in range(12):
+        for parameter in model.parameters():
+            for _ in range(4):
+                parameter.detach() @ parameter.detach()
+        time.sleep(0.004)
+
+
+def _save_together(model: torch.nn.Module) -> None:
+    if dist.get_rank() == 0:
+        _checkpoint(model)
+        time.sleep(0.05)
+    dist.barrier()
+
+
 def _empty_cache(_model: torch.nn.Module) -> None:
     # As a program does that is short of memory: blocks go back to the device, and are asked for again.
     for _ in range(4):
@@ -104,6 +120,8 @@ FAULTS = {
     "two_sleep": Fault((_RUNTIME,), (0, 3), act=_sleep(0.03)),
     "gc": Fault((_RUNTIME,), (3,), lambda step: step % 3 == 1, _collect),
     "checkpoint": Fault((_RUNTIME,), (0,), lambda step: step % 6 == 2, _checkpoint),
+    "evaluates": Fault((_RUNTIME, _AMPLIFIED), (0,), lambda step: step % 5 == 4, _evaluate),
+    "saves": Fault((_RUNTIME,), (0,), lambda step: step % 5 == 3, _save_together, of_all=True),
     "uneven_batches": Fault((_AMPLIFIED,), (1,), doing=Doing(rows=0.8)),
     "read_metrics": Fault((_AMPLIFIED, _RUNTIME), (2,), act=_read_metrics),
     "without_profiler": Fault((_RUNTIME,), (3,), act=_sleep(0.03), hides=True),

@@ -97,7 +97,7 @@ def test_what_all_hosts_are_in_while_all_stall_is_named_by_one_of_them() -> None
     with told(*traces) as store:
         ((step,),) = rows_of(store, "SELECT next_step FROM attribute.finding WHERE subject = 'all'")
     assert step == (
-        "See why every rank, such as rank 0, is in “send_metrics”: 30.0 ms an iteration of the time in which it "
+        "See why ranks, such as 0, are in “send_metrics”: 30.0 ms an iteration of the time in which it "
         "stalls, by the program's own annotation."
     )
 

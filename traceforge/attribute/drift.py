@@ -75,7 +75,7 @@ def of_drift(row: dict[str, Any], drift: Drift | None) -> dict[str, object]:
     if row["kind"] == "finding":
         return {"explanation": explanation}
     return {
-        "headline": f"Iterations grow longer, by {each}. {row['headline']}",
+        "headline": f"Iterations grow longer, by {total}. {row['headline']}",
         "explanation": explanation,
         "next_step": f"{_STEP} {row['next_step']}",
         "confidence": "low",

@@ -77,7 +77,8 @@ CREATE OR REPLACE TABLE attribute.finding (
   affected_delay_ns BIGINT NOT NULL,
   -- Share of this cause's delay, over all ranks, that is the subject's.
   dominance DOUBLE NOT NULL,
-  -- Probability that a rank stands out so far if ranks were interchangeable; NULL for the job as a whole.
+  -- Probability that a rank stands out so far if ranks were interchangeable, and that what is evenly spaced is so by
+  -- chance; NULL for the job as a whole.
   p_value DOUBLE,
   -- Largest clock residual among the ranks, ns.
   clock_residual_ns BIGINT NOT NULL,

@@ -105,9 +105,9 @@ def _next_step(store: Store, finding: Mapping[str, Any]) -> str:
     found = stalling_function(store, finding["run_id"], rank, within)
     if found is None:
         return usual
-    who = f"rank {rank}" if is_one else f"every rank, such as rank {rank},"
+    who = f"rank {rank} is" if is_one else f"ranks, such as {rank}, are"
     return (
-        f"See why {who} is in {found.said}: {format_ns(found.covered_ns)} an iteration of the time in which it stalls, "
+        f"See why {who} in {found.said}: {format_ns(found.covered_ns)} an iteration of the time in which it stalls, "
         f"by {found.source}."
     )
 

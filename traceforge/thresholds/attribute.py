@@ -155,7 +155,7 @@ COMPANION_FACTOR: Annotated[
     ),
 ] = 4
 SPACED_ITERATIONS: Annotated[
-    int, Meaning("iterations", "So many that are evenly spaced are said to come every so many.", "summary, next_step")
+    int, Meaning("iterations", "So many that are evenly spaced are not so by chance.", "p_value, summary")
 ] = 4
 COINCIDING_SHARE: Annotated[
     float,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from traceforge.attribute.findings.chance import gathering_p_value, level_p_value, stretches, subsets
+from traceforge.attribute.findings.chance import gathering_p_value, level_p_value, spacing_p_value, stretches, subsets
 
 
 def places(*ranks: int) -> np.ndarray:
@@ -75,3 +75,29 @@ def test_a_level_is_held_against_how_much_ranks_differ() -> None:
     # and who is below the others is not late, and of two ranks none is left to show how much they differ
     assert level_p_value(own, places(0, 2), 15) == 1
     assert level_p_value(own[:, 3:5], places(1), 2) == 0
+
+
+ALL = np.arange(20)
+
+
+def test_four_that_are_evenly_spaced_are_unlikely_for_that() -> None:
+    # of 4,845 ways to draw four of twenty, 14 + 11 + 8 + 5 + 2 have a distance of 2 to 6
+    assert spacing_p_value(np.array([4, 9, 14, 19]), ALL) == pytest.approx(40 / 4_845)
+    # of 15,504 ways to draw five, 12 + 8 + 4
+    assert spacing_p_value(np.array([0, 4, 8, 12, 16]), ALL) == pytest.approx(24 / 15_504)
+
+
+@pytest.mark.parametrize("struck", [[4, 9, 14, 18], [4, 9, 14], [4, 5, 6, 7]], ids=["uneven", "three", "in a row"])
+def test_what_is_not_evenly_spaced_or_too_seldom_shows_nothing(struck: list[int]) -> None:
+    assert spacing_p_value(np.array(struck), ALL) == 1.0
+
+
+def test_where_only_every_fourth_iteration_communicates_delays_are_evenly_spaced_by_themselves() -> None:
+    struck, communicating = np.array([3, 7, 11, 15]), np.arange(3, 20, 4)
+
+    assert spacing_p_value(struck, communicating) == 1.0
+    assert spacing_p_value(struck, np.array([0, 1, 2, 3, 7, 9, 15])) == 1.0
+
+
+def test_of_thousands_of_iterations_the_probability_is_next_to_nothing() -> None:
+    assert spacing_p_value(np.arange(0, 10_000, 100), np.arange(10_000)) < 1e-100

@@ -311,3 +311,13 @@ def test_hard_pauses_that_recur_on_one_rank_alone_are_no_taken_cores(loss: int, 
     run = judged_run(20, 4, hosts=["a"] * 4, has_device=False)
     found = found_in(run, lost({"host_stall": stall}))
     assert [one.subject.name for one in found] == (["3"] if named else [])
+
+
+@pytest.mark.parametrize(("struck", "named"), [([4, 9, 14, 19], True), ([3, 9, 13, 19], False)])
+def test_pauses_that_come_every_fifth_step_of_a_rank_are_no_taken_cores(struck: list[int], named: bool) -> None:
+    # given ranks of one host without devices, of which rank 0 of four pauses for half a step in four of twenty
+    stall = noise(12, 0.2, ranks=4)
+    stall[struck, 0] += 50
+
+    found = found_in(judged_run(20, 4, hosts=["a"] * 4, has_device=False), lost({"host_stall": stall}))
+    assert [one.subject.name for one in found] == (["0"] if named else [])

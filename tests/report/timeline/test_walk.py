@@ -272,10 +272,11 @@ def test_a_hostile_name_under_the_pointer_is_text(page: Page, hostile_report: Re
     assert isinstance(height, int)
     told = set()
     for y in range(44, height, 9):
-        for x in (0.5, 0.7, 0.8, 0.9):
+        for x in (0.6, 0.9):
             mouse(page, "mouseMoved", at(page, x, y), button="none")
-            told.add(str(page.run(f"return {_TIP}.textContent")))
-            assert page.run(f"return {_TIP}.children.length") == 0
+            words, elements = page.run(f"return [{_TIP}.textContent, {_TIP}.children.length]")  # type: ignore[misc]
+            told.add(str(words))
+            assert elements == 0
         mouse(page, "mousePressed", at(page, 0.9, y), clickCount=1)
         mouse(page, "mouseReleased", at(page, 0.9, y), clickCount=1)
 

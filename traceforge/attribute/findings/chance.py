@@ -5,14 +5,20 @@ one set from each stretch. The upper tail of that sum comes from its cumulants (
 Robinson 1982): what shuffling ranks ten million times would show, without shuffling. It is then multiplied by the
 number of sets that could have been named. Draws are taken with replacement, which spreads sums of several ranks wider
 than they are: cautious. Delays are above what is usual for a rank's own role, so that roles need not be told apart.
-A small delay must also be more than devices differ by for a whole run (`level_p_value`).
+A small delay must also be more than devices differ by for a whole run (`level_p_value`). Delays that are evenly spaced
+are unlikely for that as well (`spacing_p_value`): what takes cores away knows no steps.
 """
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, gammaln
 
 from traceforge.stats import lasting_count, t_p_value
+from traceforge.thresholds import attribute as thresholds
 
 Delays = NDArray[np.float64]
 
@@ -51,6 +57,30 @@ def gathering_p_value(delays_ns: Delays, ranks: NDArray[np.int64], alternatives:
     if largest <= 0:
         return 1.0
     return min(1.0, alternatives * _tail(blocks / largest, len(ranks), float(blocks[:, ranks].sum()) / largest))
+
+
+def even_gap(numbers: Sequence[int]) -> int | None:
+    """The distance of enough numbers that are evenly spaced, and do not just follow one another; else None."""
+    gaps = {later - one for one, later in pairwise(numbers)}
+    is_even = len(numbers) >= thresholds.SPACED_ITERATIONS and len(gaps) == 1
+    gap = gaps.pop() if is_even else 1
+    return gap if gap > 1 else None
+
+
+def spacing_p_value(affected: NDArray[np.int64], possible: NDArray[np.int64]) -> float:
+    """Probability that as many iterations, drawn at random, are evenly spaced; 1 where they are not.
+
+    Args:
+        possible: iterations in which a delay would show, ascending: a program that communicates in every fourth alone
+            makes its delays evenly spaced.
+    """
+    places = np.searchsorted(possible, affected)
+    is_spaced = all(even_gap(numbers.tolist()) is not None for numbers in (affected, places))
+    if not is_spaced or not np.isin(affected, possible).all():
+        return 1.0
+    count, steps = len(possible), len(affected) - 1
+    ways = sum(count - steps * gap for gap in range(2, (count - 1) // steps + 1))
+    return ways / comb(count, len(affected))
 
 
 def level_p_value(own_ns: Delays, ranks: NDArray[np.int64], alternatives: float) -> float:

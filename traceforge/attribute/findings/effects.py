@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from traceforge.attribute.findings.chance import gathering_p_value
+from traceforge.attribute.findings.chance import gathering_p_value, spacing_p_value
 from traceforge.attribute.findings.grading import (
     GradeInputs,
     GradeLimits,
@@ -49,7 +49,12 @@ class Effect:
 
 
 def effect_on_ranks(
-    delays_ns: Delays, places: Sequence[int], durations_ns: Delays, limits: GradeLimits, alternatives: float
+    delays_ns: Delays,
+    places: Sequence[int],
+    durations_ns: Delays,
+    limits: GradeLimits,
+    alternatives: float,
+    possible: NDArray[np.int64] | None = None,
 ) -> Effect | None:
     """How the delay of some ranks stands out; each rank's own clock measures it, whatever its offset.
 
@@ -58,6 +63,7 @@ def effect_on_ranks(
         places: of the ranks.
         durations_ns: iteration durations, shape (iterations,).
         alternatives: how many other sets could have been named in their place.
+        possible: iterations in which a delay would show; None where that is not known.
     """
     typical = float(np.median(durations_ns))
     chosen = np.asarray(places, dtype=np.int64)
@@ -70,6 +76,9 @@ def effect_on_ranks(
     p_value = gathering_p_value(positive, chosen, alternatives)
     by_rank = positive.sum(axis=0)
     dominance = float(by_rank[chosen].sum() / by_rank.sum())
+    # Of ranks that take turns each is struck at even distances.
+    if possible is not None and dominance >= thresholds.HIGH_DOMINANCE:
+        p_value *= spacing_p_value(affected, possible)
     hit = float(own[affected].mean())
     inputs = GradeInputs(
         share=share,

@@ -239,7 +239,8 @@ def effect_of_subject(
     if subject.kind == "ranks":
         # Any two ranks that were struck once, each at its time, would make such a set.
         limits = replace(limits, one_off_share=np.inf)
-    effect = effect_on_ranks(cost, subject.places, run.durations_ns, limits, alternatives)
+    communicating = np.flatnonzero(run.ledger.model.calls[run.places] > 0)
+    effect = effect_on_ranks(cost, subject.places, run.durations_ns, limits, alternatives, communicating)
     if effect is not None and effect.confidence == "medium" and effect.share < limits.high_share:
         # Devices differ for a whole run: what is small may be no more than that.
         is_usual = level_p_value(own, np.asarray(subject.places), alternatives) > thresholds.HIGH_P_VALUE
@@ -247,7 +248,7 @@ def effect_of_subject(
     if effect is None or effect.confidence != "low" or not run.shares_cores:
         return effect
     # Cores that are taken away strike the ranks of a host at random; what always strikes the same ones is theirs.
-    usual = effect_on_ranks(cost, subject.places, run.durations_ns, GradeLimits(), alternatives)
+    usual = effect_on_ranks(cost, subject.places, run.durations_ns, GradeLimits(), alternatives, communicating)
     is_random = (
         effect.p_value is None
         or effect.p_value > thresholds.CONTENTION_P_VALUE

@@ -1,7 +1,6 @@
 """Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
 
-from itertools import pairwise
-
+from traceforge.attribute.findings.chance import even_gap
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
@@ -34,11 +33,8 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
 
 def _interval(effect: Effect, run: JudgedRun) -> str:
     """Such as `every 5th` where what it struck is evenly spaced, and too often for chance; else nothing."""
-    struck = [run.iterations[i] for i in effect.affected]
-    gaps = {later - one for one, later in pairwise(struck)}
-    if len(struck) < thresholds.SPACED_ITERATIONS or len(gaps) > 1 or gaps == {1}:
-        return ""
-    return f"every {ordinal(gaps.pop())}"
+    gap = even_gap([run.iterations[i] for i in effect.affected])
+    return f"every {ordinal(gap)}" if gap else ""
 
 
 def _has_peers(subject: Subject, run: JudgedRun) -> bool:
