@@ -24,7 +24,7 @@ CREATE TABLE history.finding (
   delay_low_ns BIGINT,
   -- Upper end, ns.
   delay_high_ns BIGINT,
-  -- Delay over the mean iteration.
+  -- Delay over the mean iteration, or, where iterations overlap, over the time from one to the next.
   share DOUBLE,
   -- Whether its ranks do more work than their peers (operation.difference): that accuses no host.
   is_more_work BOOLEAN NOT NULL,

@@ -321,3 +321,16 @@ def test_pauses_that_come_every_fifth_step_of_a_rank_are_no_taken_cores(struck: 
 
     found = found_in(judged_run(20, 4, hosts=["a"] * 4, has_device=False), lost({"host_stall": stall}))
     assert [one.subject.name for one in found] == (["0"] if named else [])
+
+
+@pytest.mark.parametrize(("every", "named"), [(1, True), (4, False)])
+def test_delays_that_only_every_fourth_step_could_show_are_not_spaced_by_their_rank(every: int, named: bool) -> None:
+    # given pauses of rank 0 in four of twenty steps, every fourth, of a job that communicates in each or in those alone
+    stall = noise(12, 0.2, ranks=4)
+    stall[[3, 7, 11, 15], 0] += 50
+    run = judged_run(20, 4, hosts=["a"] * 4, has_device=False)
+    calls = np.where(np.arange(1, 21) % every == 0, run.ledger.model.calls, 0)
+    run = replace(run, ledger=replace(run.ledger, model=replace(run.ledger.model, calls=calls)))
+
+    found = found_in(run, lost({"host_stall": stall}))
+    assert [one.subject.name for one in found] == (["0"] if named else [])
