@@ -59,7 +59,7 @@ class OtherRun:
 
 
 def read_other_runs(context: Context) -> list[OtherRun]:
-    """The other runs of the same files; those with another answer first, the dearest of them."""
+    """The other runs of the same files; those with another answer first, by what it costs."""
     found = [_other_run(row, context) for row in context.rows("other_runs")]
     differing = [one for one in found if not one.agrees and not one.is_silent]
     return sorted(differing, key=lambda one: -(one.delay_ns or 0)) + [one for one in found if one not in differing]
@@ -113,14 +113,11 @@ def agreement(others: Sequence[OtherRun]) -> str:
 
 def _counted(some: Sequence[OtherRun], others: Sequence[OtherRun]) -> str:
     """How many of the others, and a verb, such as `2 of 3 other windows say`."""
-    verb = "says" if len(some) == 1 else "say"
-    if len(some) == len(others):
-        return (
-            f"the other {_noun(others)} {verb}"
-            if len(others) == 1
-            else f"the {len(others)} other {_noun(others)}s {verb}"
-        )
-    return f"{len(some)} of {plural(len(others), f'other {_noun(others)}')} {verb}"
+    verb, number = "says" if len(some) == 1 else "say", len(others)
+    if number == 1:
+        return f"the other {_noun(others)} {verb}"
+    all_of_them = plural(number, f"other {_noun(others)}")
+    return f"the {all_of_them} {verb}" if len(some) == number else f"{len(some)} of {all_of_them} {verb}"
 
 
 def _noun(others: Sequence[OtherRun]) -> str:

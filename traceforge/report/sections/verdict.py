@@ -49,9 +49,7 @@ def _build(context: Context) -> Section | Missing:
     operation = _operation(context, leading) if leading else None
     bound = _bound(verdict, context)
     state = _colour(verdict, leading)
-    queries = (
-        ["verdict", "findings", "operations_of_findings", "bound", "pace", "cost"] if leading else ["verdict", "pace"]
-    )
+    queries = ["verdict", "pace", *(["findings", "operations_of_findings", "bound", "cost"] if leading else [])]
     panel = VerdictPanel(
         state=state,
         label=_LABELS.get(_kind(state, context), ""),
