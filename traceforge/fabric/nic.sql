@@ -24,15 +24,32 @@ CREATE OR REPLACE TABLE fabric.nic (
   -- Line there, from 1.
   line
 ) AS
-WITH found AS (
+WITH stated AS (
   SELECT p.run_id, p.host, p.process, n.*, r.line
   FROM raw.nccl_nic AS n
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = n.source_id AND p.process_id = r.process_id
-  WHERE n.nic IS NOT NULL AND n.network NOT IN ('Bootstrap', 'OOB')
+  WHERE n.network NOT IN ('Bootstrap', 'OOB')
+),
+described AS (
+  -- What is said of devices before they get the numbers by which connections name them.
+  SELECT run_id, host, network, name, port, MIN(link) AS link, MIN(speed_bytes_per_s) AS speed_bytes_per_s
+  FROM stated
+  WHERE nic IS NULL AND name IS NOT NULL
+  GROUP BY run_id, host, network, name, port
+),
+found AS (
+  SELECT s.*, d.link AS described_link, d.speed_bytes_per_s AS described_speed_bytes_per_s
+  FROM stated AS s
+  LEFT JOIN described AS d
+    ON d.run_id = s.run_id AND d.host = s.host AND d.network = s.network AND d.name = s.name
+    AND (d.port = s.port OR s.port IS NULL)
+  WHERE s.nic IS NOT NULL
 )
 SELECT
-  run_id, host, network, nic, ARG_MIN(name, (source_id, line)), MIN(link), MIN(rail), MIN(speed_bytes_per_s),
+  run_id, host, network, nic, ARG_MIN(name, (source_id, line)),
+  COALESCE(MIN(link), MIN(described_link)), MIN(rail),
+  COALESCE(MIN(speed_bytes_per_s), MIN(described_speed_bytes_per_s)),
   COUNT(DISTINCT process), ARG_MIN(source_id, (source_id, line)), ARG_MIN(line, (source_id, line))
 FROM found
 GROUP BY run_id, host, network, nic

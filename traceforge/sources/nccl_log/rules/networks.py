@@ -61,8 +61,8 @@ NETWORKS = (
     ),
     rule(
         "nic",
-        "2.19-2.30",
-        r"NET/(?P<network>IB) ?: \[(?P<nic>\d+)\] (?P<name>[\w.+-]+):\w+:(?P<port>\d+)/(?P<link>\w+)"
+        "2.19-2.32; its number is that of libibverbs, not the one of NCCL",
+        r"NET/(?P<network>IB) ?: \[\d+\] (?P<name>[\w.+-]+):\w+:(?P<port>\d+)/(?P<link>\w+)"
         r"(?: provider=\S+)?(?: speed=(?P<speed_bytes_per_s>\d+))?(?: context=\S+)?(?: pciPath=(?P<pci_address>\S+))?",
         word="NET/IB",
         table="nic",
