@@ -7,8 +7,17 @@ operations are garbage before 2.28. A WARN that no rule reads is kept with its t
 from traceforge.sources.nccl_log.grammar import Rule, rule
 from traceforge.sources.nccl_log.quantities import peer_address
 
-_COMPLETION = r"NET/\w+ ?: Got completion(?: from peer (?P<peer>[^\s<]+(?:<\d+>)?))? with "
-_GIDS = r"(?: localGid (?P<local_gid>\S+))?(?: remoteGids? ?(?P<remote_gid>\S+))?(?: hca (?P<nic_name>\S+))?"
+_COMPLETION = r"NET/[\w/]+ ?: Got completion(?: from peer (?P<peer>[^\s<]+(?:<\d+>)?))? with "
+_GIDS = (
+    r"(?:,? (?!localGid |remoteGid|hca )\S+)*"
+    r"(?: localGid (?P<local_gid>\S+))?(?: remoteGids? ?(?P<remote_gid>\S+))?(?: hca (?P<nic_name>\S+))?"
+)
+_PORT = r"NET/[\w/]+ ?: (?:(?P<nic_name>[\w.-]+):\d+ )?"
+_HARMLESS_EVENTS = (
+    "communication established|send queue drained|path migrated|port active|LID change|P_Key change|SM change"
+    "|SRQ limit reached|last WQE reached|client reregistration|GID table change"
+)
+"""As libibverbs names them (ibv_event_type_str)."""
 
 
 def _event(kind: str, versions: str, pattern: str, *, word: str | None = None, anchor: str = "") -> Rule:
@@ -30,21 +39,21 @@ TROUBLE = (
         "completion_error",
         "2.4-2.19",
         _COMPLETION + r"error (?P<code>\d+)(?:, opcode (?P<opcode>-?\d+))?(?:, len(?: -?\d+)?)?"
-        rf"(?:, vendor err (?P<vendor_error>-?\d+))?(?: \(\w+\))?{_GIDS}",
+        rf"(?:, vendor err (?P<vendor_error>-?\d+))?{_GIDS}",
         anchor="Got completion",
     ),
     _event(
         "completion_error",
         "2.20-2.27",
         _COMPLETION + r"status=(?P<code>\d+) opcode=(?P<opcode>-?\d+) len=-?\d+"
-        rf" vendor[ _]err[ =](?P<vendor_error>-?\d+)(?: \(\w+\))?{_GIDS}",
+        rf" vendor[ _]err[ =](?P<vendor_error>-?\d+){_GIDS}",
         anchor="Got completion",
     ),
     _event(
         "completion_error",
         "2.28-2.30",
         _COMPLETION + r"status=\w+\((?P<code>\d+)\),? opcode=(?P<opcode>\w+)\(\d+\),?(?: \w+=-?\d+,?)*?"
-        rf" vendor[ _]err[ =](?P<vendor_error>-?\d+)(?:,? [^ ]*?)??(?: \(\w+\))?,?{_GIDS}",
+        rf" vendor[ _]err[ =](?P<vendor_error>-?\d+){_GIDS}",
         anchor="Got completion",
     ),
     _event(
@@ -60,10 +69,29 @@ TROUBLE = (
         word="NET/OFI",
     ),
     _event(
+        "port_event",
+        "2.4-2.32",
+        rf"{_PORT}Got (?:non-fatal )?async event ?: (?:{_HARMLESS_EVENTS})",
+        anchor="async event",
+    ),
+    _event(
+        "port_event",
+        "2.31-2.32",
+        rf"{_PORT}(?:speed change detected|GID refreshed|\w+: GID table changed)",
+        anchor="NET/IB",
+    ),
+    _event(
         "async_event",
-        "2.4-2.30",
-        r"NET/\w+ ?: (?:(?P<nic_name>[\w.-]+):\d+ )?(?:[Aa]sync fatal event|Got async (?:error )?event)",
+        "2.4-2.32",
+        rf"{_PORT}(?:[Aa]sync fatal event|Got (?:non-fatal )?async (?:error )?event)",
         anchor="async",
+    ),
+    _event(
+        "device_failed",
+        "2.30-2.32, with failover of ports",
+        rf"{_PORT}(?:\w+: )?(?:Device \d+ marked as failed|Marking device \d+ as permanently failed"
+        r"|marking device with fatal error)",
+        anchor="NET/IB",
     ),
     _event(
         "connect_retry",
@@ -79,7 +107,7 @@ TROUBLE = (
     ),
     _event(
         "call_failed",
-        "2.4-2.30",
+        "2.4-2.32",
         r"(?:(?:NET/)?\w+ ?: )?Call to \w+(?: (?:from|to) (?P<peer>\S+))? (?:failed|returned|timed out)",
         anchor="Call to ",
     ),
