@@ -4,7 +4,7 @@ Idea: the grammar is a table of rules, one for each kind of message, found by it
 counted by template, so nothing is lost. Lines of collective calls and algorithm choices, nearly all of a large log, are
 read many at once, counted from their end; both ways give the same rows. nccl-tests tables, PyTorch watchdog lines and
 banners stand in the same output and are read with it.
-Seen: NCCL 2.4 to 2.30, RCCL 2.8 to 2.21; prefixes of srun, mpirun, torchrun, Ray, Kubernetes; any strftime stamps.
+Seen: NCCL 2.4 to 2.32, RCCL 2.8 to 2.27; prefixes of srun, mpirun, torchrun, Ray, Kubernetes; any strftime stamps.
 Not handled: messages that span lines, logs in UTF-16; several files of one job are joined by the fabric stage.
 
 Modules in the order in which bytes pass them: stream, reader; canonical_lines (byte_words, prefixes) and many_rows for

@@ -4,7 +4,7 @@ Idea: nearly all lines of a large log are of two forms whose words stand at fixe
 What recurs from line to line (head, and what follows the size) is looked up as a whole; only opCount, addresses and
 sizes are read as numbers. A head, tail or prefix that is not known yet, and any deviation, leaves the line to the slow
 way, which teaches what it found: both ways give the same rows. Seen: NCCL 2.4 to 2.30 (calls; RCCL has four words
-more), 2.24 to 2.30 (choices). Not handled: tabs, double blanks, numbers beyond 16 digits (left to the slow way).
+more), 2.24 to 2.32 (choices). Not handled: tabs, double blanks, numbers beyond 16 digits (left to the slow way).
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ from traceforge.sources.nccl_log.stream import Block
 
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
 _RCCL_WORDS = 4
+_CLUSTER_WORDS = 2
 _NONE_BEFORE = 32
 """Blanks that are feigned before the first byte, so that counting back from any line's end stays inside."""
 
@@ -174,6 +175,8 @@ class CanonicalLines:
     def tunings(self, layout: LineLayout, calls: Lines) -> Lines:
         """Lines such as `... [d] NCCL INFO Op: 8192 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}`.
 
+        Since 2.31 two words follow.
+
         Args:
             layout: the block.
             calls: its calls, among which there are none.
@@ -181,10 +184,11 @@ class CanonicalLines:
         others = np.ones(layout.last.size, dtype=np.bool_)
         others[calls.index] = False
         lines = np.flatnonzero(others)
-        lines = lines[layout.begins(lines, 7, b"Bytes ->")]
-        start = layout.word(lines, 8)
-        size, valid = layout.words.decimals(start, np.maximum(layout.word(lines, 7) - 1, start))
-        places = (layout.word(lines, 13), layout.word(lines, 8), layout.word(lines, 7))
+        more = np.where(layout.begins(lines, 7 + _CLUSTER_WORDS, b"Bytes ->"), _CLUSTER_WORDS, 0)
+        lines, more = (array[(more > 0) | layout.begins(lines, 7, b"Bytes ->")] for array in (lines, more))
+        start, tail = layout.word(lines, 8 + more), layout.word(lines, 7 + more)
+        size, valid = layout.words.decimals(start, np.maximum(tail - 1, start))
+        places = (layout.word(lines, 13 + more), start, tail)
         return self._known(layout, lines, valid, {"size_bytes": size}, places, self.tuning_tails)
 
     def _known(

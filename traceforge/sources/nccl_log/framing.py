@@ -2,7 +2,7 @@
 
 Idea: a record is known by its head (host:pid:tid [device] NCCL INFO) wherever it stands; what precedes it is of the
 launcher and the clock, what follows up to the next head is the message. A marker without a head is a record of no
-process. Heads differ little by version, so one pattern takes all. Seen: NCCL 2.3 to 2.30, RCCL 2.8 to 2.21.
+process. Heads differ little by version, so one pattern takes all. Seen: NCCL 2.3 to 2.32, RCCL 2.8 to 2.21.
 Not handled: heads torn inside (`NCCL IN`), whose text falls to the record before them; messages beyond 16 KiB are cut.
 """
 
@@ -15,15 +15,16 @@ from traceforge.sources.nccl_log.stamps import read_stamp
 
 LONGEST_HEAD = 600
 _LONGEST_MESSAGE = 16 * 1024
-MARKER = re.compile(rb"NCCL (INFO|WARN|TRACE|CALL) ")
+MARKER = re.compile(rb"NCCL (INFO|WARN|ATTN|TRACE|CALL|DIAG) ")
 HEAD = re.compile(
-    rb"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,254}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) "
+    rb"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,254}):(?P<pid>\d{1,10})(?::(?P<tid>\d{1,10}) | (?=NCCL DIAG ))"
     rb"(?:\[(?P<device>\d{1,4})\] "
-    # Old RCCL: us since 1970. TRACE: ms since start, function:line. WARN: file:line, (function) since 2.30.7.
+    # Old RCCL: us since 1970. TRACE: ms since start, function:line. WARN, ATTN: file:line, (function) since 2.30.7.
+    # DIAG: no thread.
     # Plug-ins in C++: int f(cq*, int):line.
     rb"(?:(?P<us>\d{13,19}) |(?:\d+\.\d+ )?(?P<place>[^\s:\[\]]+:\d+|[^\[\]]{1,400}?\):\d+) "
     rb"(?:\((?P<function>[^()\s]{1,200})\) )?)?)?"
-    rb"NCCL (?:INFO|WARN|TRACE|CALL) "
+    rb"NCCL (?:INFO|WARN|ATTN|TRACE|CALL|DIAG) "
 )
 
 
@@ -33,7 +34,7 @@ class Framed:
 
     Attributes:
         head: the match of its head; None where it has none.
-        level: INFO, WARN, TRACE or CALL.
+        level: INFO, WARN, ATTN, TRACE, CALL or DIAG.
         prefix: text before the head.
         message: text of the message, without line end.
         is_torn: whether another record stands in the same line.

@@ -1,7 +1,7 @@
 """Records into rows. In: a record. Out: the name of the rule that reads it, and the rows it makes.
 
 Idea: the grammar finds the rule; the rule's table gets the row its groups make, or the handler of its topic does more.
-A message that no rule reads is counted by template; a warning is always kept with its text.
+A message that no rule reads is counted by template; a warning, and what stands beside it, is always kept with its text.
 Not handled: messages that span lines.
 """
 
@@ -20,6 +20,8 @@ from traceforge.sources.nccl_log.topology_rows import TopologyRows
 from traceforge.sources.nccl_log.tuning_rows import TuningRows
 
 UNPARSED = "unparsed"
+# Levels whose messages are kept with their text, and as what. ATTN, since 2.32, is below WARN; DIAG is of RAS.
+_KINDS = {"WARN": "warning", "ATTN": "attention", "DIAG": "diagnosis"}
 
 
 class Interpreter:
@@ -45,15 +47,15 @@ class Interpreter:
     def read(self, record: Record) -> tuple[str, re.Match[str] | None]:
         """Store what a record says; returns its rule's name, and the match."""
         found = GRAMMAR.find(record.message)
-        is_warning = record.level == "WARN"
+        kind = _KINDS.get(record.level or "")
         # What a plug-in warns of is a warning, however its other words are read.
-        is_only_known_as_text = is_warning and found is not None and found[0].constants.get("event") == "message"
+        is_only_known_as_text = kind is not None and found is not None and found[0].constants.get("event") == "message"
         if found is not None and not is_only_known_as_text and self._store(*found, record):
             return found[0].name, found[1]
-        if is_warning:
-            row = {"record_id": record.record_id, "kind": "warning", "place": record.place, "text": record.message}
+        if kind is not None:
+            row = {"record_id": record.record_id, "kind": kind, "place": record.place, "text": record.message}
             self._tables.add("event", row)
-            return "warning", None
+            return kind, None
         return UNPARSED, None
 
     def _store(self, rule: Rule, match: re.Match[str], record: Record) -> bool:

@@ -84,7 +84,7 @@ class LineReader:
             record_id=record_id,
             line=number,
             process_id=None if process is None else process.process_id,
-            tid=int(head["tid"]),
+            tid=None if head["tid"] is None else int(head["tid"]),
             device=None if head["device"] is None else int(head["device"]),
             level=framed.level,
             raw_time_ns=time_ns,

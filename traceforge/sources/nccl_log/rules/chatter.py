@@ -5,6 +5,8 @@ Idea: a name says that the message was recognised; add a table when something in
 
 from traceforge.sources.nccl_log.grammar import Rule, rule
 
+# File and line, and the function since 2.30.7.
+_PLACE = r"\S+:\d+ (?:\([^()\s]+\) )?"
 # By name: first words of messages, and patterns.
 _BY_WORD = {
     "launch_mode": {"Launch": r"Launch mode "},
@@ -52,8 +54,9 @@ _BY_WORD = {
 # By name: literals inside messages, and patterns.
 _BY_ANCHOR = {
     "allocation": {
-        " Cuda ": r"\S+:\d+ Cuda (?:Host )?(?:[CM]?[Aa]lloc|Free)\w* ",
-        "memory stack": r"\S+:\d+ memory stack hunk malloc",
+        " Cuda ": _PLACE + r"Cuda (?:Host )?(?:[CM]?[Aa]lloc|Free)\w* ",
+        " Size ": _PLACE + r"\w[\w ]* Size \d+ ",
+        "memory stack": _PLACE + r"memory stack (?:non-)?hunk malloc",
     },
     "proxy_message": {"resp.opId=": r"resp\.opId=0x"},
 }

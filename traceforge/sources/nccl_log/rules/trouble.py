@@ -121,8 +121,8 @@ TROUBLE = (
     _event("cuda_failure", "2.4-2.30", r"(?:Cuda|CUDA|HIP|Hip) failure (?:(?P<code>\d+) )?'", anchor=" failure "),
     _event(
         "unwinding",
-        "2.3-2.30",
-        r"(?P<place>[\w./-]+\.(?:cc|cu|cuh|cpp|c|h|hpp):\d+) -> (?P<code>-?\d+)",
+        "2.3-2.32; the function since 2.30.7",
+        r"(?P<place>[\w./-]+\.(?:cc|cu|cuh|cpp|c|h|hpp):\d+)(?: \([^()\s]{1,200}\))? -> (?P<code>-?\d+)",
         anchor=" -> ",
     ),
     _event("p2p_disabled", "2.8-2.30", r"P2P is disabled between", word="P2P"),

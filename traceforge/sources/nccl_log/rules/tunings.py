@@ -55,9 +55,9 @@ _READ = {"algorithm": algorithm, "protocol": protocol}
 TUNINGS = (
     rule(
         "tuning",
-        "2.24-2.30",
+        "2.24-2.32; cgaClusterSize since 2.31",
         r"(?P<op>\w+): (?P<size_bytes>\d+) Bytes -> Algo (?P<algorithm>\w+) proto (?P<protocol>\w+)"
-        r" channel\{Lo\.\.Hi\}=\{(?P<channel_low>\d+)\.\.(?P<channel_high>\d+)\}$",
+        r" channel\{Lo\.\.Hi\}=\{(?P<channel_low>\d+)\.\.(?P<channel_high>\d+)\}(?: cgaClusterSize \d+)?$",
         anchor=" Bytes -> Algo ",
         table="tuning",
         read=_READ,
@@ -73,7 +73,7 @@ TUNINGS = (
     ),
     rule(
         "tuning",
-        "2.27-2.30",
+        "2.27-2.32",
         r"(?P<op>\w+) \[(?P<algorithm>[\w ]+)\]: (?P<size_bytes>\d+) Bytes -> (?:Kernel )?(?P<kernel>\S+)"
         r"(?: nchannels (?P<channel_count>\d+))?(?: nthreads (?P<thread_count>\d+))?",
         anchor=" Bytes -> ",
