@@ -98,6 +98,36 @@ def test_text_glued_to_a_known_host_does_not_make_a_process(read_log: ReadLog) -
     assert [row["host"] for row in log.rows("process")] == ["node-1"]
 
 
+def test_text_of_one_rank_in_the_host_of_another_makes_no_host(read_log: ReadLog) -> None:
+    # given lines into which other processes wrote, at a blank, in a number and in a head
+    other = "node-1:4712:4712 [1] NCCL INFO Using network IB"
+    third = other.replace("4712", "4713")
+
+    log = read_log(SETTING, f"{HEAD}comm 0xa0 rank 0 busId a8{other}", f"node-1:4711:47{third}")
+
+    assert [(row["host"], row["pid"]) for row in log.rows("process")] == [
+        ("node-1", 4711),
+        ("node-1", 4712),
+        ("node-1", 4713),
+    ]
+    assert [row["name"] for row in log.rows("plugin")] == ["IB", "IB"]
+
+
+def test_a_host_whose_name_ends_with_that_of_another_is_a_host(read_log: ReadLog) -> None:
+    log = read_log(SETTING, "gpu-" + SETTING.replace("4711", "4712"))
+
+    assert [row["host"] for row in log.rows("process")] == ["node-1", "gpu-node-1"]
+
+
+def test_a_torn_line_still_tells_the_rank_of_its_communicator(read_log: ReadLog) -> None:
+    init_line = "ncclCommInitRankConfig comm 0x5581 rank 7 nranks 8 cudaDev 7 nvmlDev 7 busId ca"
+
+    row = read_log(HEAD + init_line + HEAD + "Using network IB").row("communicator")
+
+    assert (row["comm_pointer"], row["rank"], row["rank_count"]) == (0x5581, 7, 8)
+    assert (row["pci_address"], row["complete_record_id"]) == (None, None)
+
+
 def test_records_of_processes_beyond_the_bound_are_kept_without_theirs(
     read_log: ReadLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

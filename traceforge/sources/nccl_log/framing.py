@@ -38,6 +38,7 @@ class Framed:
         prefix: text before the head.
         message: text of the message, without line end.
         is_torn: whether another record stands in the same line.
+        follows: whether one stands before it, whose text may go on in the name of its host.
     """
 
     head: re.Match[bytes] | None
@@ -45,6 +46,7 @@ class Framed:
     prefix: str
     message: str
     is_torn: bool
+    follows: bool = False
 
 
 def records_in(line: bytes, glued_bytes: Callable[[str, int], int] = lambda _host, _pid: 0) -> Iterator[Framed]:
@@ -63,10 +65,10 @@ def records_in(line: bytes, glued_bytes: Callable[[str, int], int] = lambda _hos
         if head is not None:
             starts[number] += _glued(head, heads[:number]) or glued_bytes(head["host"].decode(), int(head["pid"]))
     prefix = _text(line[: starts[0]])
-    for mark, head, end in zip(marks, heads, [*starts[1:], len(line)], strict=True):
+    for number, (mark, head, end) in enumerate(zip(marks, heads, [*starts[1:], len(line)], strict=True)):
         text = _text(line[mark.end() : end][:_LONGEST_MESSAGE])
         message = text if end == len(line) else _without_next_prefix(text)
-        yield Framed(head, mark[1].decode(), prefix, message.rstrip(), is_torn=len(marks) > 1)
+        yield Framed(head, mark[1].decode(), prefix, message.rstrip(), is_torn=len(marks) > 1, follows=number > 0)
         prefix = text[len(message) :]
 
 

@@ -57,7 +57,8 @@ class LineReader:
         state = self._state
         stamp = read_stamp(framed.prefix)
         prefix = read_prefix(framed.prefix if stamp is None else framed.prefix[: stamp.start])
-        record = self._record(framed, stamp, number, record_id)
+        is_doubtful = framed.follows or prefix.style == "other"
+        record = self._record(framed, stamp, number, record_id, is_doubtful=is_doubtful)
         rule, match = state.interpreter.read(record)
         self._add_record(record, rule)
         state.styles[prefix.style] += 1
@@ -71,14 +72,14 @@ class LineReader:
         if line is not None and framed.head is not None and match is not None and not framed.is_torn:
             self._learn(line, framed.head, stamp, record, rule, match)
 
-    def _record(self, framed: Framed, stamp: Stamp | None, number: int, record_id: int) -> Record:
+    def _record(self, framed: Framed, stamp: Stamp | None, number: int, record_id: int, *, is_doubtful: bool) -> Record:
         head = framed.head
         time_ns = None if stamp is None else stamp.time_ns
         if head is None:
             return Record(record_id, number, None, None, None, framed.level, time_ns, None, framed.message)
         if head["us"] is not None and time_ns is None and len(head["us"]) <= 16:
             time_ns = int(head["us"]) * _MICROSECOND_NS
-        process = self._state.processes.of(head["host"].decode("ascii"), int(head["pid"]))
+        process = self._state.processes.of(head["host"].decode("ascii"), int(head["pid"]), is_doubtful=is_doubtful)
         self._state.issues.add("too_many_processes", int(process is None), at=f"line {number}")
         return Record(
             record_id=record_id,

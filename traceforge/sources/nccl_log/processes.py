@@ -1,8 +1,9 @@
 """Processes of a log. In: heads of records. Out: small numbers, and raw.nccl_process.
 
 Idea: host and pid name a process. Text that was glued in front of a host name (torn lines) is cut off where the rest is
-a known host with the same pid. Memory is bounded: records of processes beyond `MOST_PROCESSES` are kept without theirs.
-Not handled: a process whose first record is torn so counts as another one.
+a known host: one with the same pid, or any, where other text stands before the record. Memory is bounded: records of
+processes beyond `MOST_PROCESSES` are kept without theirs.
+Not handled: a process whose first record is torn so counts as another one where its host is not known yet.
 """
 
 from collections import Counter
@@ -58,28 +59,40 @@ class Processes:
         self.glued_count = 0
         self._by_name: dict[tuple[str, int], Process] = {}
         self._by_pid: dict[int, list[Process]] = {}
+        self._hosts: set[str] = set()
 
-    def of(self, host: str, pid: int) -> Process | None:
-        """The process of a host name and pid as printed; None where there are too many already."""
+    def of(self, host: str, pid: int, *, is_doubtful: bool = False) -> Process | None:
+        """The process of a host name and pid as printed; None where there are too many already.
+
+        Args:
+            host: the name.
+            pid: the number.
+            is_doubtful: whether other text stands before it, which may go on in the name.
+        """
         process = self._by_name.get((host, pid))
         if process is not None:
             return process
-        for known in self._by_pid.get(pid, ()):
-            if host.endswith(known.host):
-                self.glued_count += 1
-                return known
+        if glued := self.glued_bytes(host, pid, is_doubtful=is_doubtful):
+            self.glued_count += 1
+            return self.of(host[glued:], pid)
         if len(self.all) >= MOST_PROCESSES:
             return None
         process = Process(len(self.all), host, pid)
+        if not is_doubtful:
+            self._hosts.add(host)
         self.all.append(process)
         self._by_name[host, pid] = process
         self._by_pid.setdefault(pid, []).append(process)
         return process
 
-    def glued_bytes(self, host: str, pid: int) -> int:
-        """How much of a host name was glued to its front, as processes seen so far show."""
+    def glued_bytes(self, host: str, pid: int, *, is_doubtful: bool = True) -> int:
+        """How much of a host name was glued to its front, as processes seen so far show; see `of`."""
         known = (process.host for process in self._by_pid.get(pid, ()) if host.endswith(process.host))
-        return len(host) - len(next(known, host))
+        if (same := next(known, None)) is not None:
+            return len(host) - len(same)
+        if not is_doubtful or host in self._hosts:
+            return 0
+        return next((cut for cut in range(1, len(host)) if host[cut:] in self._hosts), 0)
 
     def store(self, tables: Tables) -> None:
         """Hand on one row a process."""

@@ -25,6 +25,14 @@ COMMUNICATORS = (
         topic="communicator",
     ),
     rule(
+        "communicator_torn",
+        "2.21-2.32, where another rank wrote into the line: of its numbers the last may have lost digits",
+        rf"(?:\[Rank \d+\] )?nccl\w+ comm (?P<comm_pointer>{_POINTER}) rank (?P<rank>\d+) nranks (?P<rank_count>\d+)"
+        r" cudaDev ",
+        anchor="comm ",
+        topic="communicator_facts",
+    ),
+    rule(
         "communicator_layout",
         "2.20-2.30",
         rf"comm (?P<comm_pointer>{_POINTER}) rank (?P<rank>\d+) nRanks (?P<rank_count>\d+) nNodes (?P<node_count>\d+)"
