@@ -35,6 +35,38 @@ def exceptions(folder: Path, *lines: str) -> list[dict[str, Any]]:
     return [row for batch in batches if batch.table.endswith("nccl_exception") for row in batch.rows.to_dicts()]
 
 
+LABELS = {
+    "docker compose": "worker-1  | ",
+    "a hosts' label": "worker-1: ",
+    "mpirun --tag-output": "[1,0]<stderr>:",
+    "Kubernetes": "2026-03-03T12:11:3{}.123456789Z ",
+    "files of Kubernetes": "2026-03-03T12:11:3{}.123456789Z stderr F ",
+}
+
+
+@pytest.mark.parametrize("launcher", LABELS)
+def test_what_a_launcher_puts_before_each_line_hides_no_words(tmp_path: Path, launcher: str) -> None:
+    lines = (f"{ERROR}:3699, unhandled system error, NCCL version 2.27.3", SYSTEM, "Last error:", "Call to bind failed")
+
+    found = exceptions(tmp_path, *(LABELS[launcher].format(number) + line for number, line in enumerate(lines)))
+
+    assert [(row["result"], row["text"]) for row in found] == [("ncclSystemError", "Call to bind failed")]
+
+
+def test_lines_of_another_label_are_no_words(tmp_path: Path) -> None:
+    found = exceptions(
+        tmp_path,
+        f"worker-1: {ERROR}:3699, unhandled system error, NCCL version 2.27.3",
+        "worker-2: loss 2.30",
+        f"worker-1: {SYSTEM}",
+        "worker-1: Last error:",
+        "worker-2: loss 2.25",
+        "worker-1: Call to bind failed",
+    )
+
+    assert [(row["result"], row["text"]) for row in found] == [("ncclSystemError", "Call to bind failed")]
+
+
 def test_ranks_that_write_at_once_are_told_apart(tmp_path: Path) -> None:
     # given the ends of two tracebacks, line by line in turns, each rank's with its number in front
     found = exceptions(

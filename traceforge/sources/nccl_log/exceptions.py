@@ -2,6 +2,7 @@
 
 Idea: one line names the error; lines behind it, of the same rank where lines name theirs, hold NCCL's own name for it
 and its last words. They are what a job's output says of NCCL where nobody set NCCL_DEBUG.
+A label that the launcher puts before all lines of a process stands before these, too.
 Not handled: last words of several lines.
 Seen: PyTorch 1.0 to 2.9.
 """
@@ -17,6 +18,9 @@ _ERROR = re.compile(
 _WHO = re.compile(r".*?\[(?:rank|(?:PG [^\]]{1,80} )?Rank )(?P<rank>\d{1,9})\]:? ?")
 _RESULT = re.compile(r"(?P<result>nccl(?:[A-Z][a-z]+)+): ")
 _LAST = re.compile(r"Last error: ?(?P<text>.*)")
+# What collectors of containers' output put first.
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?")
+_LABEL = re.compile(r"(?![\w.]*(?:Error|Exception):)\S{1,100}?(?: +\||:) ?")
 _TRACE = "Exception raised from "  # where NCCL left no last words
 _LINES_BEHIND = 512
 
@@ -29,6 +33,8 @@ class TorchExceptions:
         self._open: dict[int | None, dict[str, object]] = {}
         self._words_next: dict[int | None, bool] = {}  # whether such a line names its rank
         self._lines_left = 0
+        self._label = ""
+        self._is_label = False  # whether a further line has it
 
     @property
     def is_open(self) -> bool:
@@ -37,12 +43,17 @@ class TorchExceptions:
 
     def read(self, text: str, record_id: int) -> bool:
         """Take a line; returns whether an exception begins in it."""
+        if stamp := _STAMP.match(text):
+            text = text[stamp.end() :]
         who = _WHO.match(text)
         rank = None if who is None else int(who["rank"])
         if error := _ERROR.search(text):
             self._close(rank)
             self._open[rank] = {"record_id": record_id, "rank": rank, **error.groupdict()}
             self._lines_left = _LINES_BEHIND
+            label = None if who is not None else _LABEL.match(text)
+            self._label = "" if label is None else label[0]
+            self._is_label = False
             return True
         if not self._open:
             return False
@@ -53,7 +64,10 @@ class TorchExceptions:
             # Lines that name no rank belong to what was begun last.
             own = next(reversed(self._open)) if rank is None else rank
             self._more(own, text[who.end() if who else 0 :], is_named=who is not None)
-        else:
+        elif text.startswith(self._label):
+            self._is_label = bool(self._label)
+            self._more(None, text.removeprefix(self._label), is_named=False)
+        elif not self._is_label:
             self._more(None, text, is_named=False)
         return False
 
