@@ -4,11 +4,12 @@
 -- Summary: GPU Direct RDMA is off for {which} network connections{of_ranks}: they copy through host
 --   memory{reason}.
 -- Next step: Load nvidia-peermem (or use DMA-BUF), check ACS and IOMMU, and see which distance NCCL_NET_GDR_LEVEL
---   allows; where only some ranks are concerned, their GPU is far from its NIC.
+--   allows; where only some ranks are concerned, their GPU is far from its NIC. Some devices cannot do it (DGX Spark).
 WITH refused AS (
   SELECT
     p.run_id,
-    MIN(COALESCE(IF(g.reason SIMILAR TO '[0-9].*', 'distance ' || g.reason, NULLIF(g.reason, '')), g.nic_name)) AS reason
+    MIN(COALESCE(IF(g.reason SIMILAR TO '[0-9].*', 'distance ' || g.reason, NULLIF(g.reason, '')),
+      'disabled for NIC ' || g.nic_name)) AS reason
   FROM raw.nccl_gdr AS g
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = g.source_id AND p.process_id = r.process_id

@@ -46,6 +46,14 @@ NETWORKS = (
         topic="nics",
     ),
     rule(
+        "nics",
+        "plug-ins made of NCCL's own code for InfiniBand, under other names",
+        r"NET/(?P<network>\w+) ?: Using (?P<items>(?:\[\d+\][\w.+-]+:\d+(?::-?\d+){0,2}/\w+ ?)+)(?:\[RO\])? ?;? ?"
+        r"(?:OOB (?P<oob>\S+))?$",
+        anchor=" : Using [",
+        topic="nics",
+    ),
+    rule(
         "interfaces",
         "2.4-2.30; plug-ins that use sockets have names of their own",
         r"NET/(?P<network>\w*Socket) ?: Using (?P<items>.*)$",
@@ -62,18 +70,18 @@ NETWORKS = (
     rule(
         "nic",
         "2.19-2.32; its number is that of libibverbs, not the one of NCCL",
-        r"NET/(?P<network>IB) ?: \[\d+\] (?P<name>[\w.+-]+):\w+:(?P<port>\d+)/(?P<link>\w+)"
+        r"NET/(?P<network>\w+) ?: \[\d+\] (?P<name>[\w.+-]+):\w+:(?P<port>\d+)/(?P<link>\w+)"
         r"(?: provider=\S+)?(?: speed=(?P<speed_bytes_per_s>\d+))?(?: context=\S+)?(?: pciPath=(?P<pci_address>\S+))?",
-        word="NET/IB",
+        anchor=" context=",
         table="nic",
         read={"speed_bytes_per_s": megabits, "pci_address": last_of_path},
     ),
     rule(
         "virtual_nic",
         "2.23-2.30",
-        r"NET/(?P<network>IB) ?: Made virtual device \[(?P<nic>\d+)\] name=(?P<name>\S+)"
-        r" speed=(?P<speed_bytes_per_s>\d+) ndevs=\d+",
-        word="NET/IB",
+        r"NET/(?P<network>\w+) ?: Made virtual device \[(?P<nic>\d+)\] name=(?P<name>\S+)"
+        r" speed=(?P<speed_bytes_per_s>\d+) ndevs=\d+(?: rail=(?P<rail>-?\d+))?",
+        anchor="Made virtual device",
         table="nic",
         read={"speed_bytes_per_s": megabits},
     ),

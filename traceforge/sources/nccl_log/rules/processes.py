@@ -32,6 +32,7 @@ PROCESSES = (
     ),
     _version("libfabric", "aws-ofi-nccl", r"NET/OFI Using Libfabric version (?P<version>\S+)", "NET/OFI"),
     _version("cuda_driver", "aws-ofi-nccl", r"NET/OFI Using CUDA driver version (?P<version>\S+)", "NET/OFI"),
+    _version("gib", "Google's plug-in", r"NET/gIB ?: Initializing gIB v?(?P<version>\S+)", "NET/gIB"),
     rule(
         "environment",
         "2.4-2.30",
