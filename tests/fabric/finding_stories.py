@@ -168,6 +168,16 @@ def broken_connection() -> Pair:
     return [first, _failed(second, gave_up=True)]
 
 
+def one_gpu() -> Pair:
+    """Both ranks chose device 0; NCCL says so, and its functions return the error."""
+    processes = [Process(rank) for rank in range(2)]
+    for process in processes:
+        head = process.says("Bootstrap: Using eth0:10.0.0.1<0>").lines[0].split(" NCCL INFO ")[0]
+        process.lines.append(f"{head} init.cc:943 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 on device 1b000")
+        process.says("init.cc:1358 -> 5", "group.cc:65 -> 5 [Async thread]")
+    return processes
+
+
 def lost_request() -> Pair:
     """EFA gives up two requests of rank 1, as its peer does not answer."""
     first, second = pair("NET/Libfabric/{}/GDRDMA")
@@ -270,6 +280,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry timeout", [0]),
     "failed_call": (broken_connection, "1 call failed on host b (rank 1): socketProgressOpt: Call to recv", [1]),
+    "gave_up": (one_gpu, "NCCL gave up on host a: Duplicate GPU detected : rank 1 and rank 0", []),
     "failed_operation": (
         gave_up,
         "NCCL failed (rank 1): unhandled system error; last error: Call to",

@@ -18,11 +18,14 @@ origin AS (
     OR NOT EXISTS (SELECT 1 FROM failed AS g WHERE g.run_id = f.run_id AND NOT COALESCE(g.is_consequence, false))
 ),
 told AS (
-  -- Other findings say more of these; a call that failed is one only where NCCL gave up on it.
+  -- Other findings say more of these; a warning is one only where NCCL gave up on it.
   SELECT s.run_id
   FROM raw.nccl_event AS e
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN meta.source AS s USING (source_id)
-  WHERE e.kind IN ('completion_error', 'request_failed', 'unwinding')
+  GROUP BY s.run_id
+  HAVING BOOL_OR(e.kind IN ('completion_error', 'request_failed', 'duplicate_gpu', 'mismatched_collective'))
+    OR (BOOL_OR(e.kind = 'unwinding') AND BOOL_OR(r.level = 'WARN'))
 )
 SELECT
   run_id,

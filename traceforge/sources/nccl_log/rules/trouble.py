@@ -128,6 +128,13 @@ TROUBLE = (
     _event("p2p_disabled", "2.8-2.30", r"P2P is disabled between", word="P2P"),
     _event("duplicate_gpu", "2.5-2.30", r"Duplicate GPU detected", word="Duplicate"),
     _event("mismatched_collective", "2.4", r"Mismatched collective detected", word="Mismatched"),
+    _event(
+        "mismatched_collective",
+        "2.4-2.32, where what comes is not what was asked for; of bootstrap, other versions or settings",
+        r"NET/[\w/]+ ?: (?:req \S+ tag \w+ )?peer (?P<peer>\S+) (?:collective mismatch error|message truncated)",
+        anchor="NET/",
+    ),
+    _event("mismatched_collective", "2.4-2.32", r"Message truncated ?: received", word="Message"),
     _event("no_path", "2.5-2.30", r"Could not find a path for pattern (?P<code>\d+)", word="Could"),
     _event("shared_memory", "2.8-2.30", r"Error(?:: failed to extend| while (?:creating|attaching))", word="Error"),
     _event("network_not_found", "2.8-2.30", r"Error: network .+ not found", word="Error"),

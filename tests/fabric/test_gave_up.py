@@ -1,0 +1,53 @@
+"""Why NCCL gave up is told where a warning stands right before the functions that return."""
+
+from tests.fabric.logs import Process, fabric_of
+
+FOUND = "SELECT code, summary FROM fabric.finding WHERE severity = 'problem' ORDER BY code"
+
+
+def warning(process: Process, text: str) -> Process:
+    head = f"{process.host}:{1000 + process.rank}:{1000 + process.rank} [{process.device}]"
+    process.lines.append(f"{head} init.cc:943 NCCL WARN {text}")
+    return process
+
+
+def found(process: Process) -> list[tuple[str, str]]:
+    with fabric_of([process]) as store:
+        return store.query(FOUND).rows()
+
+
+def test_a_warning_that_functions_return_for_is_the_reason() -> None:
+    process = warning(Process(0), "Attribute arch of node cpu not found").says("graph/topo.cc:4 (fill) -> 3")
+
+    assert found(process) == [("gave_up", "NCCL gave up on host a: Attribute arch of node cpu not found")]
+
+
+def test_a_warning_of_earlier_work_is_no_reason() -> None:
+    process = warning(Process(0), 'Missing "iommu=pt" from kernel command line').init()
+
+    assert found(process.says("transport/net.cc:4 -> 6")) == []
+
+
+def test_a_warning_that_nothing_returned_for_is_no_reason() -> None:
+    assert found(warning(Process(0), "Attribute arch of node cpu not found").init()) == []
+
+
+def test_what_another_finding_tells_is_told_once() -> None:
+    # given a CUDA call that failed, of which the one that made it warns as well
+    process = warning(warning(Process(0), "Cuda failure 2 'out of memory'"), "Failed to CUDA calloc 6291456 bytes")
+
+    assert [code for code, _ in found(process.says("transport/p2p.cc:204 -> 1"))] == ["failed_call"]
+
+
+def test_sizes_that_do_not_match_are_told_without_any_function() -> None:
+    # given NCCL_DEBUG=WARN
+    text = "NET/IB : req 0/1 tag 0 peer 10.0.0.2<5000> collective mismatch error, local size 8 remote size 4"
+
+    assert found(warning(Process(0), text)) == [("gave_up", f"NCCL gave up on host a: {text}")]
+
+
+def test_an_exception_is_told_where_functions_return_without_a_warning() -> None:
+    process = Process(0).says("proxy.cc:4 -> 3")
+    process.lines.append("[rank0]: NCCL error in: /c10d/ProcessGroupNCCL.cpp:3690, internal error, NCCL version 2.27.3")
+
+    assert found(process) == [("failed_operation", "NCCL failed (rank 0): internal error.")]
