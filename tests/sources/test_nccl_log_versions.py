@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.sources.nccl_logs import HEAD, LogReading
 
 ReadLog = Callable[..., LogReading]
@@ -63,3 +65,46 @@ def test_diagnostics_of_ras_which_name_no_thread_have_their_process(read_log: Re
     )
     assert (log.row("process")["host"], log.row("process")["pid"]) == ("node-1", 4711)
     assert log.row("record")["tid"] is None
+
+
+KNOWN = (
+    "Threads per block : 512/640/512",
+    "Plugin name set by env to libnccl-net-x.so",
+    "dlvsym failed on mlx5dv_reg_dmabuf_mr - /lib/libmlx5.so: undefined symbol: mlx5dv_reg_dmabuf_mr",
+    "GPU 0 / HCA 1 connected to CPU 3 via C2C link",
+    "Invalid value many for NCCL_NTHREADS, using default -2.",
+    "ENV: NCCL_X is private. Its function may change without notice across versions.",
+    "NCCL_MIN_CTAS 0 is too low, leaving it set at 1",
+    "User asked for a maximum of 2 channels, setting it to 1",
+    "Rank 3 has color with NCCL_SPLIT_NOCOLOR, not creating a new communicator",
+    "Rank 3: 0 CollNet devices",
+    "[Proxy Service] Created CUDA context on device 3",
+    "UDS: Creating service thread comm 0x7f rank 3",
+    "proxyUDSRecvReq::ncclProxyMsgGetFd rank 3 opId 0x7f handle=0x1f",
+    "sendConnect ncclProxyCallAsync opId=0x7f",
+    "recvOpId=0x7f matches expected opId=0x7f",
+    "socket.cc:500 (socketAccept) Call to accept returned Interrupted system call, retrying",
+    "p2p.cc:7 (p2pAlloc) Imported shareable buffer device 3 size 64 ptr 0x7f",
+    "rank 3 - IPC registered buffer 0x7f size 64 (baseAddr 0x7f size 64) to peer 1 regAddr 0x7f offsetOut 0",
+    "rank 3 failed to NET register userbuff 0x7f buffSize 64 GDR flag 0",
+    "Loading topology file /var/run/topo.xml",
+    "NET/Socket: Using 2 threads and 8 sockets per thread",
+    "NET/IB: Dev 0 Port 1 qpn 36 mtu 5 LID 3",
+    "NET/gIB: IbDev 6 Port 1 qpn 2440 se",
+    "NET/IB: ncclIbResiliencyInit: Port recovery is enabled for the resiliency context (comm=0x7)",
+    "Connected CollNet",
+    "NVLS importing shareableHandle 0x7f from rank 3",
+)
+
+
+@pytest.mark.parametrize("message", KNOWN)
+def test_what_nccl_says_of_its_own_work_is_known(read_log: ReadLog, message: str) -> None:
+    assert read_log(HEAD + message).rows("unparsed") == []
+
+
+def test_a_warning_of_known_words_is_kept_with_its_text(read_log: ReadLog) -> None:
+    text = "MNNVL (cliqueSize 8) is available but not working on this system. Check the IMEX channel configuration"
+
+    row = read_log(f"node-1:4711:4720 [0] mnnvl.cc:40 NCCL WARN {text}").row("event")
+
+    assert (row["kind"], row["text"]) == ("warning", text)

@@ -48,9 +48,7 @@ class Interpreter:
         """Store what a record says; returns its rule's name, and the match."""
         found = GRAMMAR.find(record.message)
         kind = _KINDS.get(record.level or "")
-        # What a plug-in warns of is a warning, however its other words are read.
-        is_only_known_as_text = kind is not None and found is not None and found[0].constants.get("event") == "message"
-        if found is not None and not is_only_known_as_text and self._store(*found, record):
+        if found is not None and not (kind and _is_known_as_text(found[0])) and self._store(*found, record):
             return found[0].name, found[1]
         if kind is not None:
             row = {"record_id": record.record_id, "kind": kind, "place": record.place, "text": record.message}
@@ -66,6 +64,11 @@ class Interpreter:
             row["record_id"] = record.record_id
             return self._tables.add(rule.table, row)
         return True
+
+
+def _is_known_as_text(rule: Rule) -> bool:
+    """Whether a rule only recognises a message, or what a plug-in says: a warning of such words is kept as one."""
+    return (rule.table is None and rule.topic is None) or rule.constants.get("event") == "message"
 
 
 class _CallRecords:

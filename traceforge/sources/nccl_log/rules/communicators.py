@@ -78,7 +78,8 @@ COMMUNICATORS = (
     rule(
         "connected",
         "2.10-2.30; RCCL adds comm",
-        r"Connected (?:all (?:rings|trees)|NVLS tree|binomial trees)(?:, use ring PXN \d+ GDR \d+)?"
+        r"Connected (?:all (?:rings|trees)|NVLS tree|binomial trees|Coll[nN]et(?: Chains)?)"
+        r"(?:, use ring PXN \d+ GDR \d+)?"
         rf"(?: comm (?P<comm_pointer>{_POINTER}) nRanks 0*(?P<rank_count>\d+)(?: busId (?P<pci_address>\w+))?)?",
         word="Connected",
         read={"pci_address": pci_address},
