@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.sources.nccl_logs import HEAD, LogReading
+from tests.sources.nccl_logs import HEAD, LogReading, call
 
 ReadLog = Callable[..., LogReading]
 
@@ -108,3 +108,40 @@ def test_a_warning_of_known_words_is_kept_with_its_text(read_log: ReadLog) -> No
     row = read_log(f"node-1:4711:4720 [0] mnnvl.cc:40 NCCL WARN {text}").row("event")
 
     assert (row["kind"], row["text"]) == ("warning", text)
+
+
+def test_calls_of_rccl_that_accumulate_are_read_both_ways(read_log: ReadLog) -> None:
+    # given calls with and without RCCL's words at the end, and those of 2.27 in the middle, in turns; each form's first
+    # line is read by itself and teaches the fast way what such lines look like
+    def line(number: int) -> str:
+        plain = call(elements=number, op_count=number).replace("0x7f00", f"0x{number:x}")
+        more = plain if number % 3 == 0 else f"{plain} task 0 globalrank 5"
+        return more.replace(" count ", " acc (nil) count ") if number % 3 == 2 else more
+
+    numbers = range(1000, 1300)
+
+    log = read_log(*(line(number) for number in numbers))
+
+    rows = log.rows("collective_call")
+    read = [(row["op_count"], row["element_count"], row["receive_address"], row["global_rank"]) for row in rows]
+    assert read == [(number, number, rows[0]["receive_address"], None if number % 3 == 0 else 5) for number in numbers]
+    assert [row["send_address"] for row in rows] == list(numbers)
+    assert log.rows("unparsed") == []
+
+
+def test_what_rccl_says_of_channels_beside_each_call_is_known(read_log: ReadLog) -> None:
+    log = read_log(
+        *(
+            HEAD + message
+            for message in (
+                "pre-adjustment threadThreshold:16 nBytes:4 nc:2",
+                "minNChannels:-2",
+                "post-adjustment based on threadThreshold:16 nBytes:4 nc:1",
+                "RCCL PXN set as disabled",
+            )
+        ),
+        HEAD + "RCCL version : 2.27.7-HEAD:29e1567",
+    )
+
+    assert log.rows("unparsed") == []
+    assert log.row("version")["version"] == "2.27.7"

@@ -3,8 +3,8 @@
 Idea: nearly all lines of a large log are of two forms whose words stand at fixed places counted from the line's end.
 What recurs from line to line (head, and what follows the size) is looked up as a whole; only opCount, addresses and
 sizes are read as numbers. A head, tail or prefix that is not known yet, and any deviation, leaves the line to the slow
-way, which teaches what it found: both ways give the same rows. Seen: NCCL 2.4 to 2.30 (calls; RCCL has four words
-more), 2.24 to 2.32 (choices). Not handled: tabs, double blanks, numbers beyond 16 digits (left to the slow way).
+way, which teaches what it found: both ways give the same rows. Seen: NCCL 2.4 to 2.32 (calls; RCCL has four or six
+words more), 2.24 to 2.32 (choices). Not handled: tabs, double blanks, numbers beyond 16 digits (left to the slow way).
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ from traceforge.sources.nccl_log.stream import Block
 
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
 _RCCL_WORDS = 4
+_ACC_WORDS = 2
 _CLUSTER_WORDS = 2
 _NONE_BEFORE = 32
 """Blanks that are feigned before the first byte, so that counting back from any line's end stays inside."""
@@ -147,27 +148,30 @@ class CanonicalLines:
     def calls(self, layout: LineLayout) -> Lines:
         """Lines such as `... [d] NCCL INFO Op: opCount 2f sendbuff 0x.. recvbuff 0x.. count 8 datatype ...`."""
         every = np.arange(layout.last.size)
-        more = np.zeros(every.size, dtype=np.int64)
-        is_call = layout.begins(every, 19, b"opCount ")
-        rest = every[~is_call]
-        rccl = rest[layout.begins(rest, 19 + _RCCL_WORDS, b"opCount ")]
-        more[rccl] = _RCCL_WORDS
-        is_call[rccl] = True
-        lines = np.flatnonzero(is_call)
-        more = more[lines]
+        behind = np.full(every.size, -1)  # RCCL's words at the end, and between address and count
+        between = np.zeros(every.size, dtype=np.int64)
+        rest = every
+        for words, acc in ((0, 0), (_RCCL_WORDS, 0), (_RCCL_WORDS, _ACC_WORDS)):
+            found = rest[layout.begins(rest, 19 + words + acc, b"opCount ")]
+            behind[found], between[found] = words, acc
+            rest = rest[behind[rest] < 0]
+        lines = np.flatnonzero(behind >= 0)
+        behind, between = behind[lines], between[lines]
         # Of the words from the host on: where each starts, by its place counted from the end.
-        start = dict(zip(range(24, 10, -1), layout.words_back(lines, 24 + more, 14), strict=True))
-        valid = np.ones(lines.size, dtype=np.bool_)
+        start = dict(zip(range(24, 13, -1), layout.words_back(lines, 24 + behind + between, 11), strict=True))
+        start |= dict(zip(range(13, 10, -1), layout.words_back(lines, 13 + behind, 3), strict=True))
+        after_address = layout.word(lines, 13 + behind + between)
+        valid = (between == 0) | layout.words.begin_with(after_address, b"acc ")
         for from_end, literal in ((17, b"sendbuff"), (15, b"recvbuff"), (13, b"count ")):
             valid &= layout.words.begin_with(start[from_end], literal)
         numbers: dict[str, UInt64Array] = {}
-        for name, from_end, read in (
-            ("op_count", 18, layout.words.hexadecimals),
-            ("send_address", 16, layout.words.addresses),
-            ("receive_address", 14, layout.words.addresses),
-            ("element_count", 12, layout.words.decimals),
+        for name, from_end, behind_it, read in (
+            ("op_count", 18, start[17], layout.words.hexadecimals),
+            ("send_address", 16, start[15], layout.words.addresses),
+            ("receive_address", 14, after_address, layout.words.addresses),
+            ("element_count", 12, start[11], layout.words.decimals),
         ):
-            numbers[name], readable = read(start[from_end], np.maximum(start[from_end - 1] - 1, start[from_end]))
+            numbers[name], readable = read(start[from_end], np.maximum(behind_it - 1, start[from_end]))
             valid &= readable
         valid &= numbers["op_count"] < 2**63
         return self._known(layout, lines, valid, numbers, (start[24], start[19], start[11]), self.call_tails)

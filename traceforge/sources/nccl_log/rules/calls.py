@@ -1,6 +1,6 @@
 """Calls: COLL lines, API calls, RCCL's kernel trace. Fills raw.nccl_collective_call, raw.nccl_kernel_event.
 
-COLL lines are the same in all versions from 2.4 to 2.30; most never get here (see canonical_lines).
+COLL lines are the same in all versions from 2.4 to 2.32; most never get here (see canonical_lines).
 """
 
 from traceforge.sources.nccl_log.grammar import rule
@@ -15,10 +15,11 @@ _API_ARGUMENTS = (
 CALLS = (
     rule(
         "collective_call",
-        "2.4-2.30; RCCL adds task and globalrank",
+        "2.4-2.32; RCCL adds task and globalrank, and acc in 2.27",
         rf"(?P<op>[A-Za-z]\w*): opCount (?P<op_count>[0-9a-f]+) sendbuff (?P<send_address>{_POINTER})"
-        rf" recvbuff (?P<receive_address>{_POINTER}) count (?P<element_count>\d+) datatype (?P<datatype>\d+)"
-        rf" op (?P<reduction>\d+) root (?P<root>-?\d+) comm (?P<comm>{_POINTER})(?: \[nranks=(?P<rank_count>\d+)\])?"
+        rf" recvbuff (?P<receive_address>{_POINTER})(?: acc {_POINTER})? count (?P<element_count>\d+)"
+        rf" datatype (?P<datatype>\d+) op (?P<reduction>\d+) root (?P<root>-?\d+) comm (?P<comm>{_POINTER})"
+        r"(?: \[nranks=(?P<rank_count>\d+)\])?"
         rf"(?: stream (?P<stream>{_POINTER}))?(?: task (?P<task>\d+))?(?: globalrank (?P<global_rank>\d+))?$",
         anchor=": opCount ",
         topic="call",

@@ -67,7 +67,8 @@ _BY_WORD = {
         "ROCr": r"ROCr version ",
         "Dmabuf": r"Dmabuf feature ",
         "GFX9": r"GFX9 cheap fence ",
-        "RCCL": r"RCCL Unroll Factor ",
+        "RCCL": r"RCCL (?!version)",
+        "MSCCL": r"MSCCL",
         "initialized": r"initialized internal alternative rsmi ",
         "[node_id": r"\[node_id = \d+; gpu_id = ",
         "[rocprofiler-sdk-rccl][": r"\[rocprofiler-sdk-rccl\]",
@@ -129,6 +130,7 @@ _BY_ANCHOR = {
     "memory_manager": {" Mem Realloc ": _PLACE + r"Mem Realloc "},
     "proxy_message": {"pId=": r"re(?:sp\.op|cvOp)Id=0x", "proxyUDSRecvReq": r"proxyUDSRecvReq"},
     "call_retried": {", retrying": _PLACE + r"Call to \w+ returned "},
+    "channel_adjustment": {"threadThreshold:": r"(?:pre|post)-adjustment ", "minNChannels:": r"minNChannels:-?\d+$"},
     "comm_config": {"leaving it set at": r"NCCL_\w+ -?\d+ is "},
     "queue_pair": {" Port ": r"NET/\w+ ?: .{0,80}?Dev \d+ Port \d+ "},
     # Functions of the plug-in, which names itself: retries on other ports, and recovery of failed ones.
