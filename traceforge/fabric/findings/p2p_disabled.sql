@@ -1,10 +1,11 @@
--- GPUs of one node talk through host memory: a problem where NCCL says why, or where other pairs talk directly.
+-- GPUs of one node talk through host memory: a problem where NCCL says why, or where other pairs talk directly. Between
+-- groups whose own GPUs talk directly it is the best there is: those of two CPUs, or pairs joined by bridges.
 -- Mode: gpu_locality
 -- Severity: notice
 -- Summary: {shared} of {edges} connections within nodes pass through host memory{of_ranks}{reason}.
 -- Next step: Check `nvidia-smi topo -p2p r`, ACS and IOMMU, GPU visibility per process, and NCCL_P2P_DISABLE and
 --   NCCL_P2P_LEVEL.
-WITH refused AS (
+WITH RECURSIVE refused AS (
   SELECT p.run_id, MIN(e.text) AS text
   FROM raw.nccl_event AS e
   JOIN raw.nccl_record AS r USING (source_id, record_id)
@@ -19,6 +20,43 @@ setting AS (
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
   WHERE (e.name = 'NCCL_P2P_DISABLE' AND e.value = '1') OR (e.name = 'NCCL_P2P_LEVEL' AND e.value IN ('LOC', '0'))
   GROUP BY p.run_id
+),
+mixed AS (
+  SELECT run_id, communicator_id
+  FROM fabric.edge
+  GROUP BY run_id, communicator_id
+  HAVING BOOL_OR(path_class = 'shared_memory') AND BOOL_OR(path_class = 'p2p')
+),
+near AS (
+  SELECT run_id, communicator_id, e.source_rank AS a, e.target_rank AS b
+  FROM fabric.edge AS e
+  JOIN mixed USING (run_id, communicator_id)
+  WHERE e.path_class = 'p2p'
+  UNION
+  SELECT run_id, communicator_id, e.target_rank, e.source_rank
+  FROM fabric.edge AS e
+  JOIN mixed USING (run_id, communicator_id)
+  WHERE e.path_class = 'p2p'
+),
+grouped AS (
+  -- Ranks that reach one another without host memory.
+  SELECT * FROM near
+  UNION
+  SELECT g.run_id, g.communicator_id, g.a, n.b
+  FROM grouped AS g
+  JOIN near AS n ON n.run_id = g.run_id AND n.communicator_id = g.communicator_id AND n.a = g.b
+),
+between_groups AS (
+  SELECT e.source_id, e.record_id
+  FROM fabric.edge AS e
+  JOIN mixed USING (run_id, communicator_id)
+  WHERE e.path_class = 'shared_memory'
+    AND EXISTS (SELECT 1 FROM near AS n WHERE n.run_id = e.run_id AND n.communicator_id = e.communicator_id
+      AND n.a = e.source_rank)
+    AND EXISTS (SELECT 1 FROM near AS n WHERE n.run_id = e.run_id AND n.communicator_id = e.communicator_id
+      AND n.a = e.target_rank)
+    AND NOT EXISTS (SELECT 1 FROM grouped AS g WHERE g.run_id = e.run_id AND g.communicator_id = e.communicator_id
+      AND g.a = e.source_rank AND g.b = e.target_rank)
 )
 SELECT
   e.run_id, 'job' AS subject_kind, 'all' AS subject,
@@ -26,8 +64,9 @@ SELECT
   COUNT(*) AS edges,
   LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'shared_memory') AS ranks,
   CASE
-    WHEN MIN(f.text) IS NOT NULL OR MIN(s.text) IS NOT NULL OR COUNT(*) FILTER (WHERE e.path_class = 'p2p') > 0
-      THEN 'problem'
+    WHEN MIN(f.text) IS NOT NULL OR MIN(s.text) IS NOT NULL THEN 'problem'
+    WHEN COUNT(*) FILTER (WHERE e.path_class = 'p2p') > 0
+      AND COUNT(*) FILTER (WHERE e.path_class = 'shared_memory' AND b.record_id IS NULL) > 0 THEN 'problem'
   END AS severity,
   COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || MIN(f.text), '') AS reason,
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS first,
@@ -37,6 +76,7 @@ LEFT JOIN fabric.member AS m
   ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.source_rank
 LEFT JOIN refused AS f ON f.run_id = e.run_id
 LEFT JOIN setting AS s ON s.run_id = e.run_id
+LEFT JOIN between_groups AS b ON b.source_id = e.source_id AND b.record_id = e.record_id
 WHERE e.path_class IN ('shared_memory', 'p2p')
 GROUP BY e.run_id
 HAVING COUNT(*) FILTER (WHERE e.path_class = 'shared_memory') > 0

@@ -1,0 +1,38 @@
+"""GPUs that talk through host memory are a problem where they could do otherwise."""
+
+import pytest
+
+from tests.fabric.logs import Process, fabric_of
+
+# By rank, the way to the next one of the ring on one host.
+RINGS = {
+    "two pairs joined by bridges": (["P2P/CUMEM", "SHM/direct/direct", "P2P/CUMEM", "SHM/direct/direct"], "notice"),
+    "one broken pair of four": (["P2P/CUMEM", "P2P/CUMEM", "P2P/CUMEM", "SHM/direct/direct"], "problem"),
+    "one GPU apart": (["P2P/CUMEM", "SHM/direct/direct", "SHM/direct/direct"], "problem"),
+    "none": (["SHM/direct/direct"] * 4, "notice"),
+}
+
+
+@pytest.mark.parametrize("ring", RINGS)
+def test_groups_without_a_direct_path_between_them_are_as_good_as_it_gets(ring: str) -> None:
+    ways, severity = RINGS[ring]
+    size = len(ways)
+    processes = [Process(rank, device=rank).init(size=size) for rank in range(size)]
+    for process, way in zip(processes, ways, strict=True):
+        process.sends((process.rank + 1) % size, way)
+
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT code, severity FROM fabric.finding").rows()
+
+    assert rows == [("p2p_disabled", severity)]
+
+
+def test_a_host_on_which_nobody_talks_directly_stands_out() -> None:
+    processes = [Process(rank, host="ab"[rank // 2], device=rank % 2).init(size=4) for rank in range(4)]
+    for rank, way in enumerate(("P2P/CUMEM", "NET/IB/0/GDRDMA", "SHM/direct/direct", "NET/IB/0/GDRDMA")):
+        processes[rank].sends((rank + 1) % 4, way)
+
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT code, severity FROM fabric.finding").rows()
+
+    assert rows == [("p2p_disabled", "problem")]
