@@ -4,10 +4,11 @@
 -- Summary: Processes run different versions of NCCL: {versions}.
 -- Next step: Use one image on all nodes; look for a second libnccl in LD_LIBRARY_PATH.
 WITH counted AS (
-  SELECT run_id, nccl_version, COUNT(DISTINCT process) AS processes, MIN(source_id) AS source_id
+  SELECT run_id, job, nccl_version, COUNT(DISTINCT process) AS processes, MIN(source_id) AS source_id
   FROM fabric.process
+  LEFT JOIN fabric.job USING (run_id, process)
   WHERE nccl_version IS NOT NULL
-  GROUP BY run_id, nccl_version
+  GROUP BY run_id, job, nccl_version
 ),
 stated AS (
   SELECT v.source_id, v.version, MIN(r.line) AS line
@@ -22,5 +23,5 @@ SELECT
   ARG_MIN((s.source_id, s.line), c.processes) AS first, COUNT(*) AS citation_count
 FROM counted AS c
 JOIN stated AS s ON s.source_id = c.source_id AND s.version = c.nccl_version
-GROUP BY c.run_id
+GROUP BY c.run_id, c.job
 HAVING COUNT(*) > 1
