@@ -1,4 +1,4 @@
-"""What NCCL 2.30 to 2.32 changed: functions in places, further words, and levels of their own."""
+"""What the first and the last versions print otherwise: NCCL 2.4, 2.30 to 2.32, and RCCL 2.27."""
 
 from collections.abc import Callable
 
@@ -145,3 +145,16 @@ def test_what_rccl_says_of_channels_beside_each_call_is_known(read_log: ReadLog)
 
     assert log.rows("unparsed") == []
     assert log.row("version")["version"] == "2.27.7"
+
+
+def test_connections_of_2_4_belong_to_the_init_that_runs(read_log: ReadLog) -> None:
+    log = read_log(
+        HEAD + "CUDA Dev 0[0], Socket NIC distance :  SYS",
+        HEAD + "Channel 00 :    0   1",
+        HEAD + "Ring 00 : 0 -> 1 [send] via NET/Socket/0",
+        HEAD + "Using 256 threads, Min Comp Cap 6, Trees disabled",
+        HEAD + "comm 0x7f3f rank 0 nranks 2 cudaDev 0 nvmlDev 0 - Init COMPLETE",
+    )
+
+    assert log.rows("unparsed") == []
+    assert log.row("link")["handle_id"] == log.row("communicator")["handle_id"]

@@ -32,6 +32,7 @@ class ConnectionRows:
             "ring_order": self._ring_order,
             "tree_member": self._tree_member,
             "trees": self._trees,
+            "init_step": self._init_step,
         }
 
     def _link(self, rule: Rule, match: re.Match[str], record: Record) -> bool:
@@ -70,6 +71,11 @@ class ConnectionRows:
         else:
             handle = self._communicators.during_init(record.at, opens=True)
         return None if handle is None else handle.handle_id
+
+    def _init_step(self, _rule: Rule, match: re.Match[str], record: Record) -> bool:
+        """A message that is no fact, but says that an init runs in its thread."""
+        self._handle_id(match, record)
+        return True
 
     def _ring_order(self, rule: Rule, match: re.Match[str], record: Record) -> bool:
         ranks = [fitting(integer(text), "i32") for text in (match["ranks"] or "").split()]

@@ -79,6 +79,7 @@ _BY_WORD = {
     "thread_thresholds": {
         "threadThresholds": r"threadThresholds [\d/ |]+",
         "Threads": r"Threads per block : ",
+        "Using": r"Using \d+ threads, Min Comp Cap ",
     },
     "confidential_computing": {"CC": r"CC (?:Off|On)"},
     "multi_node_nvlink": {"MNNVL": r"MNNVL "},

@@ -61,6 +61,9 @@ CONNECTIONS = (
         word="Channel",
         topic="ring_order",
     ),
+    # What only inits say: in 2.4 it is all that stands before the connections of most ranks.
+    rule("ring_order_uncounted", "2.4", r"Channel \d+ : *\d+(?: +\d+)*$", word="Channel", topic="init_step"),
+    rule("nic_distance", "2.3-2.4", r"CUDA Dev \d+\[\d+\], .* distance : ", word="CUDA", topic="init_step"),
     rule(
         "ring_member",
         "2.10-2.30, subsystem GRAPH",

@@ -37,6 +37,7 @@ PLUGINS = (
     _plugin("initialized", "Initialized", rf"Initialized {_KIND} plugin (?P<name>.+?)$"),
     _plugin("failed", "Failed", rf"Failed to initialize (?:any )?{_KIND} plugin ?(?P<name>.*?)$"),
     _plugin("assigned", "Assigned", rf"Assigned {_KIND} plugin (?P<name>.+?) to comm"),
+    _plugin("loaded", "P2P", r"P2P plugin (?P<name>.+?)$", "NET"),
     _plugin("named", "Plugin", r"Plugin name set by env to (?P<name>\S+)", "NET"),
     _plugin("loaded", "Successfully", r"Successfully loaded external (?:\w+ )?plugin (?P<name>\S+)", "NET"),
     _plugin("failed", "Failed", r"(?P<detail>Failed to open libibverbs\S*)", "NET"),
