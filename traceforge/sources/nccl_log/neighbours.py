@@ -4,7 +4,7 @@ In: lines without a record. Out: rows of raw.nccl_bench*, raw.nccl_watchdog, und
 module of their own.
 Idea: they share the stream with NCCL's records, so they are read with them and are records too. Rows of a table are
 looked for only behind its heading. Not handled: JSON output of nccl-tests, the text of NCCL's RAS.
-Seen: nccl-tests 2.0 to 2.17, PyTorch 2.0 to 2.8.
+Seen: nccl-tests 2.0 to 2.17, PyTorch 2.0 to 2.9.
 """
 
 import re
@@ -38,8 +38,10 @@ _BENCH_READ: Mapping[str, Read] = {
     "bus_bandwidth_bytes_per_s": gigabytes,
 }
 
+# The rank in brackets counts within its group, the one of the logger in the job.
 _WHO = (
-    r".*?\[(?:PG (?:ID )?(?P<process_group_id>\d+)? ?(?:PG )?(?:GUID (?P<process_group_name>\S+) )?)?"
+    r"(?:.{0,200}?\[rank(?P<global_rank>\d+)\])?.*?"
+    r"\[(?:PG (?:ID )?(?P<process_group_id>\d+)? ?(?:\([^)]*\) )?(?:PG )?(?:GUID (?P<process_group_name>\S+) )?)?"
     r"Rank (?P<rank>\d+)\] +"
 )
 _WATCHDOG = (
@@ -56,8 +58,8 @@ _WATCHDOG = (
     rule(
         "watchdog",
         "PyTorch 2.3-2.8",
-        rf"{_WHO}(?:.*?at work sequence id: (?P<sequence>\d+) )?.*?"
-        r"last enqueued (?:NCCL )?work: (?P<last_enqueued>-?\d+)"
+        rf"{_WHO}(?:.*?at (?:NCCL )?work(?: sequence id)?: (?P<sequence>\d+),? )?.*?"
+        r"[Ll]ast enqueued (?:NCCL )?work: (?P<last_enqueued>-?\d+)"
         r"(?:, last started (?:NCCL )?work: (?P<last_started>-?\d+))?"
         r", last completed (?:NCCL )?work: (?P<last_completed>-?\d+)",
         table="watchdog",
@@ -119,7 +121,10 @@ class Neighbours:
     def _add(self, one: Rule, match: re.Match[str], record_id: int) -> bool:
         if one.table is None:
             return False
-        return self._tables.add(one.table, {**row_of(one, one.table, match.groupdict()), "record_id": record_id})
+        row = row_of(one, one.table, match.groupdict())
+        if job_wide := match.groupdict().get("global_rank"):
+            row["rank"] = fitting(integer(job_wide), "i32")
+        return self._tables.add(one.table, {**row, "record_id": record_id})
 
     def _bench(self, match: re.Match[str], record_id: int) -> bool:
         row: dict[str, object] = {"record_id": record_id, "test": self._test, "datatype": match["datatype"]}
