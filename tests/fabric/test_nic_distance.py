@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.fabric.logs import Process, fabric_of_folder
+from tests.fabric.logs import Process, fabric_of, fabric_of_folder
 from tests.given import rows_of
 from traceforge import api
 from traceforge.store.database import Store
@@ -102,3 +102,20 @@ def test_the_report_says_how_far_each_rank_is_from_its_nic(tmp_path: Path) -> No
     assert "<code>SYS</code>" in table
     # one connection out and one in, counted once though two dumps tell the distance
     assert table.count(">2</td>") == 2
+
+
+def test_numbers_of_nics_in_a_log_of_the_topology_are_hexadecimal() -> None:
+    # given a host with more than ten NICs, of which the GPU uses the twelfth
+    first, second = (Process(rank, host="ab"[rank]).init() for rank in range(2))
+    first.says(
+        "=== System : maxBw 48.0 totalBw 48.0 ===",
+        "GPU/0-10000 :NET/0-1 (5/12.0/SYS) NET/0-c (3/24.0/PIX) NET/0-10 (5/12.0/SYS) ",
+    )
+    first.sends(1, "NET/IB/12/GDRDMA")
+
+    with fabric_of([first, second]) as store:
+        rows = rows_of(store, "SELECT nic, path_type FROM fabric.nic_distance ORDER BY nic")
+        found = rows_of(store, "SELECT code FROM fabric.finding")
+
+    assert rows == [(1, "SYS"), (12, "PIX"), (16, "SYS")]
+    assert found == []

@@ -31,12 +31,13 @@ WITH RECURSIVE ordered AS (
 printed AS (
   SELECT p.run_id, p.host, p.source_id, o.path_type, o.distance,
     CAST('0x' || REGEXP_EXTRACT(n.from_name, '([0-9A-Fa-f]+)$', 1) AS BIGINT) AS bus,
-    CAST(REGEXP_EXTRACT(n.to_name, '([0-9]+)$', 1) AS INTEGER) AS nic
+    -- Numbers of NICs are hexadecimal here, and nowhere else.
+    CAST('0x' || REGEXP_EXTRACT(n.to_name, '([0-9A-Fa-f]+)$', 1) AS INTEGER) AS nic
   FROM raw.nccl_path AS n
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = n.source_id AND p.process_id = r.process_id
   JOIN ordered AS o USING (path_type)
-  WHERE STARTS_WITH(n.from_name, 'GPU/') AND REGEXP_MATCHES(n.to_name, '^NET/([0-9]+-)?[0-9]+$')
+  WHERE STARTS_WITH(n.from_name, 'GPU/') AND REGEXP_MATCHES(n.to_name, '^NET/([0-9A-Fa-f]+-)?[0-9A-Fa-f]{1,7}$')
     AND LENGTH(REGEXP_EXTRACT(n.from_name, '([0-9A-Fa-f]+)$', 1)) <= 12
 ),
 node AS (

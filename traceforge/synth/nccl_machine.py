@@ -71,7 +71,7 @@ def topology(communicator: Communicator, node: int) -> Iterator[str]:
         chain = [rank for rank in channel.order if communicator.node(rank) == node]
         names = [_gpu(wiring, communicator.device(rank)) for rank in chain]
         if len(communicator.nodes) > 1:
-            net = f"NET/0-{wiring.nic(communicator.ranks[chain[0]])}"
+            net = f"NET/0-{wiring.nic(communicator.ranks[chain[0]]):x}"
             names = [net, *names, net]
         yield f"{channel.number:2} : {' '.join(names)}"
 
@@ -88,7 +88,7 @@ def _switch(communicator: Communicator, node: int, number: int, *, has_nvlink: b
                 yield f"{below}{below}+ NVL[{_NVLINK:.1f}] - NVS/0-0"
     speed = wiring.speed_megabits.get((node, number), SPEED_MEGABITS) / 8_000
     yield f"{below}+ PCI[{_PCI:.1f}] - NIC/0-{wiring.nic_bus(number):X}"
-    yield (f"{below}{below}+ NET[{speed:.1f}] - NET/0-{number} (0/{_GUID + 16 * node + number:x}/1/{speed:.6f})")
+    yield (f"{below}{below}+ NET[{speed:.1f}] - NET/0-{number:x} (0/{_GUID + 16 * node + number:x}/1/{speed:.6f})")
 
 
 def _paths(wiring: Wiring, node: int, device: int, devices: list[int], *, has_nvlink: bool) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _paths(wiring: Wiring, node: int, device: int, devices: list[int], *, has_nv
     for nic in range(wiring.nics):
         kind = wiring.path_to_nic(node, device, nic)
         hops, speed = {"PIX": (3, _PCI), "PXN": (5, _PCI), "PHB": (6, _PCI), "SYS": (7, 10.0)}[kind]
-        yield f"NET/0-{nic} ({hops}/{speed:.1f}/{kind}) "
+        yield f"NET/0-{nic:x} ({hops}/{speed:.1f}/{kind}) "
 
 
 def _gpu(wiring: Wiring, device: int) -> str:
