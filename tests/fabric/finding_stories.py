@@ -289,7 +289,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "failed_request": (lost_request, "2 network requests failed on host b (rank 1): NET/OFI Request", [1]),
     "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
-    "hang": (stuck, "rank 1 never entered it", [1]),
+    "hang": (stuck, "rank 1 has not enqueued it", [1]),
     "odd_algorithm": (forced, "NCCL_ALGO=Ring overrides NCCL's choice", []),
     "late_enqueue": (host_straggler, "Rank 2 calls the collectives of communicator 0 5.0 ms later", [2]),
 }

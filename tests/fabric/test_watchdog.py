@@ -40,11 +40,11 @@ def summary_of(*lines: str) -> str:
     return str(summary)
 
 
-def test_a_rank_that_only_got_the_signal_never_entered() -> None:
+def test_a_rank_that_only_got_the_signal_has_not_enqueued_it() -> None:
     summary = summary_of(timeout(0, 808), stopped(0, 808, enqueued=811), signalled(1, 807))
 
     assert summary == (
-        "Collective 808 of process group 0(default_pg) (ALLREDUCE) timed out on 1 rank: rank 1 never entered it."
+        "Collective 808 of process group 0(default_pg) (ALLREDUCE) timed out on 1 rank: rank 1 has not enqueued it."
     )
 
 
@@ -67,7 +67,7 @@ def test_ranks_are_those_of_the_job_and_not_of_the_group() -> None:
         stopped(8, 48, enqueued=49, group=group, own=0),
     )
 
-    assert summary.endswith("rank 8 never entered it.")
+    assert summary.endswith("rank 8 has not enqueued it.")
 
 
 def test_ranks_that_call_something_else_are_named() -> None:
@@ -91,3 +91,9 @@ def test_sizes_that_may_differ_are_no_difference() -> None:
     lines += [stopped(rank, 5, enqueued=5, own=rank) for rank in range(2)]
 
     assert summary_of(*lines).endswith("these logs do not show which rank is missing.")
+
+
+def test_the_watchdog_of_another_library_is_read_alike() -> None:
+    lines = (timeout(0, 808), stopped(0, 808, enqueued=811), signalled(1, 807))
+
+    assert summary_of(*(line.replace("NCCL", "XCCL") for line in lines)).endswith("rank 1 has not enqueued it.")

@@ -3,8 +3,8 @@
 -- Mode: runtime_control_plane
 -- Severity: problem
 -- Summary: Collective {subject} ({op}) timed out on {victims:count rank}: {verdict}.
--- Next step: Look at the stacks of the ranks that never entered it (py-spy dump, the flight recorder), not at those
---   that waited.
+-- Next step: Look at the stacks of the ranks that have not enqueued it (py-spy dump, the flight recorder), not at those
+--   that waited: they do not call it, or hang in the call.
 WITH stated AS (
   SELECT s.run_id, COALESCE(w.process_group_name, CAST(w.process_group_id AS VARCHAR), '') AS group_name, w.event,
     w.sequence, w.op, w.in_elements, w.rank, w.last_enqueued, w.source_id, r.line
@@ -84,7 +84,7 @@ SELECT
   t.op, t.victims, b.ranks,
   CASE
     WHEN b.ranks IS NOT NULL THEN CASE LEN(b.ranks) WHEN 1 THEN 'rank ' ELSE 'ranks ' END
-      || ARRAY_TO_STRING(b.ranks, ', ') || ' never entered it'
+      || ARRAY_TO_STRING(b.ranks, ', ') || CASE LEN(b.ranks) WHEN 1 THEN ' has' ELSE ' have' END || ' not enqueued it'
     WHEN d.calls IS NOT NULL THEN 'its ranks call different things there: ' || d.calls
     ELSE 'these logs do not show which rank is missing'
   END AS verdict,

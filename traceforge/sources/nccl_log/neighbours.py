@@ -48,7 +48,8 @@ _WATCHDOG = (
     rule(
         "watchdog",
         "PyTorch 2.0-2.8",
-        rf"{_WHO}Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?P<sequence>\d+), OpType=(?P<op>\w+)"
+        rf"{_WHO}Watchdog caught collective operation timeout: Work[A-Z]{{0,9}}CCL\(SeqNum=(?P<sequence>\d+)"
+        r", OpType=(?P<op>\w+)"
         r"(?:,? TensorShape=\[[^\]]*\])?(?:, NumelIn=(?P<in_elements>\d+), NumelOut=(?P<out_elements>\d+))?"
         r",? Timeout\(ms\)=(?P<timeout_ns>\d+)\)(?: ran for (?P<age_ns>\d+) milliseconds)?",
         table="watchdog",
@@ -59,9 +60,9 @@ _WATCHDOG = (
         "watchdog",
         "PyTorch 2.3-2.8",
         rf"{_WHO}(?:.*?at (?:NCCL )?work(?: sequence id)?: (?P<sequence>\d+),? )?.*?"
-        r"[Ll]ast enqueued (?:NCCL )?work: (?P<last_enqueued>-?\d+)"
-        r"(?:, last started (?:NCCL )?work: (?P<last_started>-?\d+))?"
-        r", last completed (?:NCCL )?work: (?P<last_completed>-?\d+)",
+        r"[Ll]ast enqueued (?:[A-Z]{0,9}CCL )?work: (?P<last_enqueued>-?\d+)"
+        r"(?:, last started (?:[A-Z]{0,9}CCL )?work: (?P<last_started>-?\d+))?"
+        r", last completed (?:[A-Z]{0,9}CCL )?work: (?P<last_completed>-?\d+)",
         table="watchdog",
         constants={"event": "progress"},
     ),

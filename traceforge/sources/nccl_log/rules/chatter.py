@@ -75,7 +75,11 @@ _BY_WORD = {
     },
     "ring_drawing": {"[RINGS]": r"\[RINGS\]"},
     "topology_nic": {"ncclTopoPopulateNics": r"ncclTopoPopulateNics : "},
-    "plugin_state": {"Retrieving": r"Retrieving state for ", "Initialized": r"Initialized state \d+ for "},
+    "plugin_state": {
+        "Plugin": r"Plugin Path : ",
+        "Retrieving": r"Retrieving state for ",
+        "Initialized": r"Initialized state \d+ for ",
+    },
     "thread_thresholds": {
         "threadThresholds": r"threadThresholds [\d/ |]+",
         "Threads": r"Threads per block : ",
