@@ -32,6 +32,12 @@ def test_a_warning_that_nothing_returned_for_is_no_reason() -> None:
     assert found(warning(Process(0), "Attribute arch of node cpu not found").init()) == []
 
 
+def test_what_nccl_did_without_is_no_reason() -> None:
+    process = warning(Process(0), "NET/OFI Only EFA provider is supported").says("plugin/net.cc:4 -> 2")
+
+    assert found(process.says("Using network Socket").init()) == []
+
+
 def test_what_another_finding_tells_is_told_once() -> None:
     # given a CUDA call that failed, of which the one that made it warns as well
     process = warning(warning(Process(0), "Cuda failure 2 'out of memory'"), "Failed to CUDA calloc 6291456 bytes")

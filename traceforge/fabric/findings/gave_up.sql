@@ -35,6 +35,11 @@ reason AS (
     WHERE r.source_id = w.source_id AND r.process_id = w.process_id AND r.tid = w.tid
       AND r.record_id > w.record_id AND r.record_id < w.returned
   ) AND NOT EXISTS (
+    -- A process that makes a communicator afterwards did without what failed.
+    SELECT 1
+    FROM raw.nccl_communicator AS c
+    WHERE c.source_id = w.source_id AND c.process_id = w.process_id AND c.complete_record_id > w.returned
+  ) AND NOT EXISTS (
     -- Findings of these kinds say more.
     SELECT 1
     FROM event AS o
