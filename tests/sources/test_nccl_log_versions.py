@@ -70,6 +70,8 @@ def test_diagnostics_of_ras_which_name_no_thread_have_their_process(read_log: Re
 KNOWN = (
     "Threads per block : 512/640/512",
     "Plugin name set by env to libnccl-net-x.so",
+    "Plugin Path : /opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so",
+    "Plugin version : 1.2@site",
     "dlvsym failed on mlx5dv_reg_dmabuf_mr - /lib/libmlx5.so: undefined symbol: mlx5dv_reg_dmabuf_mr",
     "GPU 0 / HCA 1 connected to CPU 3 via C2C link",
     "Invalid value many for NCCL_NTHREADS, using default -2.",
@@ -158,3 +160,9 @@ def test_connections_of_2_4_belong_to_the_init_that_runs(read_log: ReadLog) -> N
 
     assert log.rows("unparsed") == []
     assert log.row("link")["handle_id"] == log.row("communicator")["handle_id"]
+
+
+def test_a_device_that_is_no_pci_device_has_no_address(read_log: ReadLog) -> None:
+    log = read_log(HEAD + "NET/IB: [1] soft0:uverbs1:1/RoCE provider=None speed=400000 context=0x5 pciPath=(null) ar=0")
+
+    assert (log.row("nic")["name"], log.row("nic")["pci_address"]) == ("soft0", None)

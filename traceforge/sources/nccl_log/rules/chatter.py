@@ -76,7 +76,7 @@ _BY_WORD = {
     "ring_drawing": {"[RINGS]": r"\[RINGS\]"},
     "topology_nic": {"ncclTopoPopulateNics": r"ncclTopoPopulateNics : "},
     "plugin_state": {
-        "Plugin": r"Plugin Path : ",
+        "Plugin": r"Plugin (?:Path|version) : ",
         "Retrieving": r"Retrieving state for ",
         "Initialized": r"Initialized state \d+ for ",
     },

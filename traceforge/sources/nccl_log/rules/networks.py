@@ -71,7 +71,8 @@ NETWORKS = (
         "nic",
         "2.19-2.32; its number is that of libibverbs, not the one of NCCL",
         r"NET/(?P<network>\w+) ?: \[\d+\] (?P<name>[\w.+-]+):\w+:(?P<port>\d+)/(?P<link>\w+)"
-        r"(?: provider=\S+)?(?: speed=(?P<speed_bytes_per_s>\d+))?(?: context=\S+)?(?: pciPath=(?P<pci_address>\S+))?",
+        r"(?: provider=\S+)?(?: speed=(?P<speed_bytes_per_s>\d+))?(?: context=\S+)?"
+        r"(?: pciPath=(?:\(null\)|(?P<pci_address>\S+)))?",
         anchor=" context=",
         table="nic",
         read={"speed_bytes_per_s": megabits, "pci_address": last_of_path},
