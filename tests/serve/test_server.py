@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tests.conftest import ROOT
@@ -143,6 +145,26 @@ def test_where_one_database_is_served_none_need_be_named(sample_database: Callab
 
     assert [answer for answer in answers if isinstance(answer, str)] == []
     assert answers[-1]["rows"] == [["compute_straggler"]]
+
+
+def test_a_verdict_tells_of_other_windows_of_the_same_files(
+    sample_database: Callable[..., Path], tmp_path: Path
+) -> None:
+    # given a database of two windows that name different ranks, and of another job
+    path = Path(shutil.copy(sample_database("compute_straggler"), tmp_path / "windows.duckdb"))
+    run = "* REPLACE ({0} AS run_id, '{1}' AS run_name) FROM meta.run WHERE run_id = 0"
+    said = "* REPLACE ({0} AS run_id, 'Rank 3 waits.' AS headline) FROM attribute.verdict WHERE run_id = 0"
+    with duckdb.connect(path) as connection:
+        for number, name in ((2, "compute_straggler [window 2]"), (3, "another")):
+            connection.execute(f"INSERT INTO meta.run BY NAME SELECT {run.format(number, name)}")
+            connection.execute(f"INSERT INTO attribute.verdict BY NAME SELECT {said.format(number)}")
+
+    first, alone = ask({"job": path}, ("verdict", {"run": "compute_straggler"}), ("verdict", {"run": "another"}))
+
+    # then the first window's verdict tells of the second, and the other job's of none
+    (told,) = first["other_runs"]
+    assert (told["run_name"], told["headline"]) == ("compute_straggler [window 2]", "Rank 3 waits.")
+    assert "other_runs" not in alone
 
 
 def test_where_several_are_served_one_must_be_named(sample_database: Callable[..., Path]) -> None:

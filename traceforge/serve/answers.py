@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 5_000
 _MOST_LISTED = 50
+_MOST_OTHER_RUNS = 8
 _LONGEST_QUERY_S = 30.0
 NULLS = "null means: not measured, or cannot be known from these traces"
 
@@ -26,6 +27,11 @@ VERDICT = """SELECT kind, confidence, headline, explanation, next_step, delay_sh
 FROM attribute.verdict WHERE run_id = {run_id}"""
 SIGHT = """SELECT subject_kind, cause, pattern, smallest_delay_ns_per_iteration
 FROM attribute.sight WHERE run_id = {run_id} ORDER BY ALL"""
+OTHER_RUNS = """SELECT r.run_name, v.kind, v.confidence, LEFT(v.headline, 200) AS headline
+FROM attribute.verdict AS v JOIN meta.run AS r USING (run_id)
+WHERE run_id <> {run_id} AND SPLIT_PART(run_name, ' [', 1) =
+  (SELECT SPLIT_PART(run_name, ' [', 1) FROM meta.run WHERE run_id = {run_id})
+ORDER BY run_id"""
 FINDINGS = """SELECT finding_id, confidence, mode, cause, subject_kind, subject, host, summary, next_step,
   delay_ns_per_iteration, delay_low_ns, delay_high_ns, share, gain_if_fixed, pattern, first_iteration, last_iteration,
   p_value, cost_note
@@ -60,15 +66,17 @@ class Answerer:
         return page_of(["database", "run", "run_id", "ranks_of_job"], rows, RUNS, page, note=NULLS)
 
     def verdict(self, database: str | None, run: str | None) -> str:
-        """The verdict, and the smallest delays that it excludes."""
+        """The verdict, the smallest delays that it excludes, and verdicts on other runs of the same files."""
         store, number = self._run(database, run)
-        text = VERDICT.format(run_id=number)
+        text, others = VERDICT.format(run_id=number), OTHER_RUNS.format(run_id=number)
         sight = store.records(SIGHT.format(run_id=number))
         return records_page(
             store.records(text),
             text,
             what_would_have_been_found=sight,
             sql_of_what_would_have_been_found=SIGHT.format(run_id=number),
+            other_runs=store.records(others)[:_MOST_OTHER_RUNS] or None,
+            sql_of_other_runs=others,
             note="cannot_be_known and nothing_significant are answers: do not name a culprit beyond them. " + NULLS,
         )
 

@@ -50,7 +50,10 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         return _said(lambda: answers.databases(page))
 
     def verdict(database: str | None = None, run: str | None = None) -> str:
-        """What slows the job down, how sure that is, and what would have been found otherwise. Ask this first."""
+        """What slows the job down, how sure that is, what would have been found otherwise, and what other windows say.
+
+        Ask this first.
+        """
         return _said(lambda: answers.verdict(database, run))
 
     def findings(database: str | None = None, run: str | None = None, page: int = 1) -> str:
