@@ -202,7 +202,9 @@ class Trace:
         name = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
         return self._launched("kernel", name, start_ns, end_ns, at)
 
-    def gloo(self, start_ns: int, end_ns: int, *, issue_ns: int | None = None, op: str = "all_reduce") -> Self:
+    def gloo(
+        self, start_ns: int, end_ns: int, *, issue_ns: int | None = None, op: str = "all_reduce", track_id: int = WORKER
+    ) -> Self:
         """A gloo collective: the call on the training thread at `issue_ns`, the work on another host thread.
 
         The work's record function id is one above its call's, as PyTorch counts them.
@@ -213,7 +215,7 @@ class Trace:
         args = {"Input Dims": [[1_000]], "Input type": ["float"]}
         self.arguments.append({"event_id": len(self.events), "args": json.dumps(args)})
         return self.event(
-            "user_annotation", f"gloo:{op}", start_ns, end_ns, track_id=WORKER, record_function_id=number + 1
+            "user_annotation", f"gloo:{op}", start_ns, end_ns, track_id=track_id, record_function_id=number + 1
         )
 
     def _launched(self, category: str, name: str, start_ns: int, end_ns: int, launch_ns: int) -> Self:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import DEVICE, Trace, built, rows_of, store_of
 from tests.stories import told
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
@@ -127,3 +127,31 @@ def test_a_call_of_gloo_that_finds_no_free_thread_is_reached_when_the_host_asked
     # and were rank 1's thread not free, the other one might be
     arrivals = "SELECT rank, arrival_ns, queued_position, behind_position FROM graph.arrival WHERE position = 1"
     assert rows_of(store, f"{arrivals} ORDER BY rank") == [(0, 30, 0, 0), (1, 90, None, None)]
+
+
+def test_what_comes_later_on_all_ranks_holds_nothing_up_on_one_whose_thread_took_it_first() -> None:
+    # given an all-reduce and a broadcast that ranks issue in either order, of which the broadcast begins first
+    #         |bc 10––––––––––––32|       on two threads
+    #              |a-r 20–––30|
+    # but for rank 2 in the last of three iterations, on one thread
+    #         |a-r 12––22|bc 22–32|
+    ranks = [Trace(rank) for rank in range(3)]
+    for step, at in enumerate((0, 40, 80)):
+        for rank, trace in enumerate(ranks):
+            trace.step(step, at, at + 40).host_work("aten::mm", at, at + 4)
+            if rank == 2 and step == 2:
+                trace.gloo(at + 12, at + 22, issue_ns=at + 4).gloo(at + 22, at + 32, issue_ns=at + 6, op="broadcast")
+                continue
+            first = at + 4 + 2 * (rank % 2)
+            trace.gloo(at + 20, at + 30, issue_ns=first, track_id=DEVICE)
+            trace.gloo(at + 10, at + 32, issue_ns=2 * at + 10 - first, op="broadcast")
+
+    store = told(*ranks, stage="attribute")
+
+    behind = (
+        "SELECT op, position, behind_position FROM graph.arrival AS a JOIN timeline.collective USING (collective_id)"
+    )
+    assert rows_of(store, f"{behind} WHERE rank = 2 AND a.iteration = 2 ORDER BY position") == [
+        ("broadcast", 0, None),
+        ("all_reduce", 1, None),
+    ]

@@ -136,6 +136,9 @@ ORDER BY iteration, rank
 # Collectives of this many other streams are considered as what held up one that stands in a queue.
 _STREAMS = 8
 
+# How many positions from its own one on a collective may await, or stand behind.
+_REACH = {"awaited_position": 1, "queued_position": 0, "behind_position": 0}
+
 _COLUMNS = (
     "position",
     "collective_id",
@@ -211,6 +214,10 @@ def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
     for name in ("awaited", "queued", "behind"):
         which = arrivals.select(*KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position"))
         arrivals = arrivals.join(which, on=[*KEY, name], how="left", maintain_order="left")
+    # A rank's threads may take calls in another order than that of all ranks: what comes later holds nothing up.
+    arrivals = arrivals.with_columns(
+        pl.when(pl.col(name) < pl.col("position") + reach).then(name) for name, reach in _REACH.items()
+    )
     return arrivals.with_columns(
         calls=pl.len().over(KEY),
         until_ns=pl.col("arrival_ns").shift(-1).over(KEY).fill_null(pl.col("window_end_ns")),
