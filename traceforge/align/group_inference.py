@@ -1,13 +1,14 @@
 """Groups of calls that name none, from their times. In: calls, and the groups listed. Out: a group for each call.
 
 Within the right group no member can end a collective before the last one has started it. Groups of one kind that divide
-the ranks among them are tried together, for the calls at one place of an iteration.
+the ranks among them are tried together, for the calls at one place of an iteration. Clocks of hosts are aligned by the
+groups found so far, and the groups are then looked for again.
 Not handled: groups that no file lists, and calls that change their group from iteration to iteration.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -39,30 +40,113 @@ class ProcessGroup:
     ranks: Ranks
 
 
+Division = Sequence[ProcessGroup]
+Iterations = Mapping[int, Mapping[int, UnassignedCall]]
+"""Calls by iteration and rank."""
+
+
 def infer(
     calls: Sequence[UnassignedCall], groups: Sequence[ProcessGroup]
 ) -> Iterator[tuple[UnassignedCall, ProcessGroup]]:
     """The group of each call: for each position within an iteration the division of the ranks that fits the times."""
-    by_position = _by_position(_coarsely_aligned(calls))
     divided = divisions(groups)
-    for by_iteration in by_position.values():
-        ranks = {rank for members in by_iteration.values() for rank in members}
-        fitting = [
-            (
-                _violations(by_iteration, division),
-                -len(division[0].ranks),
-                _end_spread_ns(by_iteration, division),
-                index,
-            )
-            for index, division in enumerate(divided)
-            if {rank for group in division for rank in group.ranks} >= ranks
-        ]
-        if not fitting or min(fitting)[0] > thresholds.MOST_GROUP_VIOLATIONS * len(by_iteration):
+    known = {(call.rank, call.call_id): call for call in calls}
+    for by_iteration in _by_position(_aligned_by_groups(calls, divided)).values():
+        fitting = _fitting(by_iteration, divided)
+        if not fitting or fitting[0].violations > thresholds.MOST_GROUP_VIOLATIONS * len(by_iteration):
             continue
-        group_of = {rank: group for group in divided[min(fitting)[3]] for rank in group.ranks}
+        group_of = {rank: group for group in _likeliest(fitting, len(by_iteration)).division for rank in group.ranks}
         for members in by_iteration.values():
             for rank, call in members.items():
-                yield call, group_of[rank]
+                yield known[rank, call.call_id], group_of[rank]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """How the calls at one place of an iteration fit a division of the ranks.
+
+    Attributes:
+        violations: calls that end before another member of their group has started.
+        end_spread_ns: how far apart members of a group end, summed over groups and iterations.
+    """
+
+    violations: int
+    end_spread_ns: int
+    division: Division
+
+
+def _fitting(by_iteration: Iterations, divided: Sequence[Division]) -> list[_Fit]:
+    """Divisions that have all ranks of these calls, the one that fits best first."""
+    ranks = {rank for members in by_iteration.values() for rank in members}
+    found = [
+        _Fit(_violations(by_iteration, division), _end_spread_ns(by_iteration, division), division)
+        for division in divided
+        if {rank for group in division for rank in group.ranks} >= ranks
+    ]
+    return sorted(found, key=lambda fit: (fit.violations, fit.end_spread_ns))
+
+
+def _likeliest(fitting: Sequence[_Fit], iterations: int) -> _Fit:
+    """Of divisions that fit as well the one into the largest groups, unless these end much farther apart.
+
+    Members of a part of the true group meet as well, so that the parts fit, too.
+    """
+    best = fitting[0]
+    farthest_ns = thresholds.FARTHER_ENDS * best.end_spread_ns + thresholds.GROUP_TOLERANCE_NS * iterations
+    equal = [fit for fit in fitting if fit.violations == best.violations and fit.end_spread_ns <= farthest_ns]
+    return min(equal, key=lambda fit: (-len(fit.division[0].ranks), fit.end_spread_ns))
+
+
+def _aligned_by_groups(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> Sequence[UnassignedCall]:
+    """Calls with clocks of hosts moved so that members of groups end together.
+
+    Which group a call is of is first taken from the clocks as they are, or as all calls together suggest, whichever
+    ends in the better fit; and then from the clocks as these groups align them.
+    """
+    if len({call.host for call in calls}) < 2:
+        return calls
+    tried = [_realigned(start, divided) for start in (calls, _coarsely_aligned(calls))]
+    return min(tried, key=lambda one: _misfit(one, divided))
+
+
+def _realigned(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> Sequence[UnassignedCall]:
+    base = min(calls, key=lambda call: call.rank).host
+    for _ in range(thresholds.GROUP_ROUNDS):
+        apart: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+        for by_iteration in _by_position(calls).values():
+            for fit in _fitting(by_iteration, divided)[:1]:
+                for first, *others in _members(by_iteration, fit.division):
+                    for other in others:
+                        apart[first.host, other.host].append(other.end_ns - first.end_ns)
+        shift = _shifts(apart, base)
+        calls = _moved(calls, shift)
+        if max(map(abs, shift.values())) <= thresholds.GROUP_TOLERANCE_NS:
+            break
+    return calls
+
+
+def _misfit(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> tuple[int, int]:
+    """Violations, and how far apart members end, of the divisions that fit best."""
+    best = [fit for one in _by_position(calls).values() for fit in _fitting(one, divided)[:1]]
+    return sum(fit.violations for fit in best), sum(fit.end_spread_ns for fit in best)
+
+
+def _shifts(apart: Mapping[tuple[str | None, str | None], Sequence[int]], base: str | None) -> dict[str | None, int]:
+    """How far each host's clock is ahead of the base's, along the pairs of hosts with most calls in common."""
+    pairs = sorted(((hosts, sorted(found)) for hosts, found in apart.items() if hosts[0] != hosts[1]), key=_fewest_last)
+    shift: dict[str | None, int] = {base: 0}
+    while reached := [(hosts, found) for hosts, found in pairs if (hosts[0] in shift) != (hosts[1] in shift)]:
+        (first, second), found = reached[0]
+        middle = found[len(found) // 2]
+        if first in shift:
+            shift[second] = shift[first] + middle
+        else:
+            shift[first] = shift[second] - middle
+    return shift
+
+
+def _fewest_last(pair: tuple[tuple[str | None, str | None], list[int]]) -> tuple[int, str]:
+    return -len(pair[1]), repr(pair[0])
 
 
 def pipeline_of(groups: Sequence[ProcessGroup]) -> dict[int, ProcessGroup]:
@@ -85,11 +169,13 @@ def _coarsely_aligned(calls: Sequence[UnassignedCall]) -> list[UnassignedCall]:
     for rank, own in ends.items():
         apart[hosts[rank]] += [end - other for end, other in zip(own, reference, strict=False)]
     base = hosts[min(hosts)] if hosts else None
-    shift = {host: 0 if host == base else sorted(found)[len(found) // 2] for host, found in apart.items()}
-    return [
-        replace(call, arrival_ns=call.arrival_ns - shift[call.host], end_ns=call.end_ns - shift[call.host])
-        for call in calls
-    ]
+    return _moved(calls, {host: 0 if host == base else sorted(found)[len(found) // 2] for host, found in apart.items()})
+
+
+def _moved(calls: Sequence[UnassignedCall], shift: Mapping[str | None, int]) -> list[UnassignedCall]:
+    """Calls on clocks that are so far ahead of the base's, put on the base's."""
+    by_host = [(call, shift.get(call.host, 0)) for call in calls]
+    return [replace(call, arrival_ns=call.arrival_ns - ahead, end_ns=call.end_ns - ahead) for call, ahead in by_host]
 
 
 def _by_position(calls: Iterable[UnassignedCall]) -> dict[int, dict[int, dict[int, UnassignedCall]]]:
@@ -130,23 +216,21 @@ def _distances(group: ProcessGroup) -> tuple[Ranks, Ranks, str]:
     return tuple(b - a for a, b in pairwise(group.ranks)), group.ranks, group.name
 
 
-def _violations(by_iteration: dict[int, dict[int, UnassignedCall]], division: Sequence[ProcessGroup]) -> int:
+def _violations(by_iteration: Iterations, division: Division) -> int:
     return sum(
         max(call.arrival_ns for call in calls) > min(call.end_ns for call in calls) + thresholds.GROUP_TOLERANCE_NS
         for calls in _members(by_iteration, division)
     )
 
 
-def _end_spread_ns(by_iteration: dict[int, dict[int, UnassignedCall]], division: Sequence[ProcessGroup]) -> int:
+def _end_spread_ns(by_iteration: Iterations, division: Division) -> int:
     return sum(
         max(call.end_ns for call in calls) - min(call.end_ns for call in calls)
         for calls in _members(by_iteration, division)
     )
 
 
-def _members(
-    by_iteration: dict[int, dict[int, UnassignedCall]], division: Sequence[ProcessGroup]
-) -> Iterator[list[UnassignedCall]]:
+def _members(by_iteration: Iterations, division: Division) -> Iterator[list[UnassignedCall]]:
     for by_rank in by_iteration.values():
         for group in division:
             calls = [by_rank[rank] for rank in group.ranks if rank in by_rank]

@@ -111,6 +111,12 @@ GROUP_TOLERANCE_NS: Annotated[
 MOST_GROUP_VIOLATIONS: Annotated[
     float, Meaning("violations an iteration", "More, and the groups are not those of the call.", "align.membership")
 ] = 0.2
+GROUP_ROUNDS: Annotated[
+    int, Meaning("rounds", "Clocks are aligned by groups, and these found anew, so often.", "align.membership")
+] = 3
+FARTHER_ENDS: Annotated[
+    float, Meaning("ratio", "Larger groups whose members end this much farther apart do not meet.", "align.membership")
+] = 3.0
 
 # Files and steps.
 LEAST_WINDOW_GAP_NS: Annotated[

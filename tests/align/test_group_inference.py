@@ -1,0 +1,81 @@
+"""Groups of calls that name none: a mesh of two by two, each rank on a host of its own.
+
+```
+            data 0-2, 1-3      tensor 0-1, 2-3
+ rank 0     |--|               |--|
+ rank 1        |--|             |-|
+ rank 2     |--|                    |--|
+ rank 3        |--|                  |-|
+ ms         10 11 13 14        20 22 25 27
+```
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from traceforge.align.group_inference import ProcessGroup, UnassignedCall, infer
+
+MS = 1_000_000
+DATA = {0: (10, 11), 1: (13, 14), 2: (10, 11), 3: (13, 14)}
+TENSOR = {0: (20, 22), 1: (21, 22), 2: (25, 27), 3: (26, 27)}
+TOGETHER = dict.fromkeys(range(4), (30, 31))
+
+GROUPS = [
+    ProcessGroup("0", "job", (0, 1, 2, 3)),
+    ProcessGroup("1", "data", (0, 2)),
+    ProcessGroup("2", "data", (1, 3)),
+    ProcessGroup("3", "tensor", (0, 1)),
+    ProcessGroup("4", "tensor", (2, 3)),
+]
+
+
+def calls(*program: dict[int, tuple[float, float]], ahead_ms: dict[int, int] | None = None) -> list[UnassignedCall]:
+    """Five iterations of a program, each call with arrival and end by rank, ms; some hosts' clocks may be ahead."""
+
+    def of_rank(rank: int) -> Iterator[UnassignedCall]:
+        ahead = (ahead_ms or {}).get(rank, 0)
+        for number in range(5 * len(program)):
+            arrival, end = (100 * (number // len(program)) + ahead + ms for ms in program[number % len(program)][rank])
+            yield UnassignedCall(
+                rank, number, round(arrival * MS), round(end * MS), number // len(program), f"node{rank}"
+            )
+
+    return [call for rank in range(4) for call in of_rank(rank)]
+
+
+def found(given: list[UnassignedCall], length: int) -> list[set[str]]:
+    """Names of the groups of each call of the program; empty where none fits."""
+    names: list[set[str]] = [set() for _ in range(length)]
+    for call, group in infer(given, GROUPS):
+        names[call.call_id % length].add(group.description)
+        assert call in given
+    return names
+
+
+def test_pairs_that_are_late_are_not_taken_for_clocks_that_differ() -> None:
+    # given pairs 1-3 that are 3 ms late in most calls, which is how far their clocks seem to be ahead
+    assert found(calls(DATA, DATA, TENSOR), 3) == [{"data"}, {"data"}, {"tensor"}]
+
+
+def test_clocks_that_do_differ_are_aligned() -> None:
+    given = calls(DATA, DATA, TENSOR, ahead_ms={1: 40, 2: -7000, 3: 900})
+
+    assert found(given, 3) == [{"data"}, {"data"}, {"tensor"}]
+
+
+def test_where_all_end_together_it_is_the_whole_job_that_meets() -> None:
+    assert found(calls(TOGETHER, TOGETHER, TENSOR), 3) == [{"job"}, {"job"}, {"tensor"}]
+
+
+def test_pairs_that_end_far_apart_did_not_meet_although_their_times_allow_it() -> None:
+    # given calls in which all ranks are at once, and pairs that end 9 ms after the others
+    apart = {0: (10.0, 20.0), 2: (10.0, 20.0), 1: (10.0, 29.0), 3: (10.0, 29.0)}
+
+    assert found(calls(TOGETHER, TOGETHER, apart), 3) == [{"job"}, {"job"}, {"data"}]
+
+
+def test_where_no_group_fits_none_is_named() -> None:
+    alone = {0: (10.0, 11.0), 1: (20.0, 21.0), 2: (30.0, 31.0), 3: (40.0, 41.0)}
+    on_one_host = [replace(call, host="node0") for call in calls(DATA, TENSOR, alone)]
+
+    assert found(on_one_host, 3) == [{"data"}, {"tensor"}, set()]
