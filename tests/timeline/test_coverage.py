@@ -4,6 +4,7 @@ from tests.given import Trace, rows_of
 from tests.stories import told
 from traceforge.store.database import Store
 
+MS = 1_000_000
 PHASES = "SELECT phase, duration_ns FROM timeline.phase WHERE rank = ? AND iteration = 1 ORDER BY phase"
 COLLECTIVES = """
 SELECT last_rank, skew_ns, transfer_ns, bus_bandwidth_bytes_per_s IS NULL, complete
@@ -74,7 +75,20 @@ def test_of_a_lone_rank_whose_group_nothing_names_nothing_is_complete() -> None:
 
     assert rows_of(store, PHASES, [0]) == [("communication", 40), ("idle", 10)]
     assert rows_of(store, "SELECT origin, matched_share FROM timeline.communicator") == [("unknown", None)]
+    assert rows_of(store, "SELECT matched_share FROM timeline.matching") == [(None,)]
     assert rows_of(store, COVERAGE) == [(1, 0, None, 1, 0, 0.8, False)]
+
+
+def test_calls_whose_group_nobody_knows_count_as_not_matched() -> None:
+    # ranks 0 to 3   |all 10–20|, and a call each that names no group, of which each ends before the next one starts
+    pairs = [("1", "tp", [0, 1]), ("2", "tp", [2, 3]), ("3", "dp", [0, 2]), ("4", "dp", [1, 3])]
+    steps = [Trace(rank, groups=pairs).step(1, 0, 100 * MS) for rank in range(4)]
+    for rank, step in enumerate(steps):
+        step.collective(10 * MS, 20 * MS, ranks=range(4)).collective((30 + 10 * rank) * MS, (35 + 10 * rank) * MS)
+    store = _timeline(*steps)
+
+    assert rows_of(store, "SELECT matched_share FROM timeline.communicator") == [(1.0,)]
+    assert rows_of(store, "SELECT matched_share FROM timeline.matching") == [(0.5,)]
 
 
 def test_a_job_of_one_rank_is_whole() -> None:

@@ -45,8 +45,7 @@ SELECT
   (SELECT COALESCE(SUM(lost_events), 0) FROM meta.issue WHERE run_id = $1) AS lost_events,
   (SELECT COUNT(*) FROM attribute.verdict WHERE run_id = $1 AND kind <> 'cannot_be_known') AS judged,
   (SELECT CASE WHEN COUNT(*) > 1 THEN MAX(residual_ns) END FROM align.clock WHERE run_id = $1) AS residual_ns,
-  (SELECT 1 - SUM(matched_share * call_count) / SUM(call_count) FILTER (matched_share IS NOT NULL)
-   FROM timeline.communicator WHERE run_id = $1) AS unmatched_share
+  (SELECT 1 - matched_share FROM timeline.matching WHERE run_id = $1) AS unmatched_share
 """
 
 Values = NDArray[np.float64]

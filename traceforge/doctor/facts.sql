@@ -72,10 +72,7 @@ SELECT
   (SELECT COUNT(stated_sequence) FROM call) AS sequenced,
   (SELECT COUNT(size_bytes) FROM call) AS sized,
   (SELECT COUNT(DISTINCT match_id) FROM timeline.collective WHERE run_id = $run_id) AS collectives,
-  (
-    SELECT SUM(matched_share * call_count) / SUM(call_count) FILTER (matched_share IS NOT NULL)
-    FROM timeline.communicator WHERE run_id = $run_id
-  ) AS matched_share,
+  (SELECT matched_share FROM timeline.matching WHERE run_id = $run_id) AS matched_share,
   (SELECT COUNT(*) FROM align.clock WHERE run_id = $run_id AND status = 'unaligned') AS unaligned,
   (SELECT MAX(residual_ns) FROM align.clock WHERE run_id = $run_id) AS residual_ns,
   (SELECT COUNT(*) FROM log) AS nccl_logs,

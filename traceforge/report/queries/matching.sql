@@ -2,11 +2,7 @@
 SELECT
   COUNT(DISTINCT match_id) AS collectives,
   COUNT(DISTINCT match_id) FILTER (complete) AS complete,
-  (
-    SELECT SUM(k.matched_share * k.call_count) / SUM(k.call_count) FILTER (k.matched_share IS NOT NULL)
-    FROM timeline.communicator AS k
-    WHERE k.run_id = $run_id
-  ) AS matched_share,
+  (SELECT k.matched_share FROM timeline.matching AS k WHERE k.run_id = $run_id) AS matched_share,
   (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS ranks,
   (SELECT y.layout FROM timeline.layout AS y WHERE y.run_id = $run_id AND y.axes > 1) AS layout,
   (SELECT k.truncated_ranks FROM timeline.coverage AS k WHERE k.run_id = $run_id) AS truncated_ranks,
