@@ -258,6 +258,18 @@ class TestHostThreads:
         assert offset is not None
         assert offset.offset_ns == 12
 
+    @pytest.mark.parametrize(("ahead_ns", "found_ns"), [(0, 0), (20_000, 35_000), (-30_000, -15_000)])
+    def test_clocks_that_may_agree_as_they_are_are_left_alone(self, ahead_ns: int, found_ns: int) -> None:
+        # Both come at once and take 20 µs, the other one 5 to 25 µs more, whose ends would make it 15 µs ahead.
+        start = np.arange(5) * 1_000_000
+        late = np.array([5_000, 10_000, 15_000, 20_000, 25_000])
+
+        offset = bounded_offset(start, start + 20_000, start + ahead_ns, start + ahead_ns + 20_000 + late)
+
+        # then clocks that agree are not moved; where order forbids that they do, the ends tell how far they are apart
+        assert offset is not None
+        assert offset.offset_ns == found_ns
+
     def test_where_order_allows_no_offset_at_all_there_is_none(self) -> None:
         # Once the other ends 50 before the reference starts, once it starts 50 after the reference has ended.
         offset = bounded_offset(np.array([100, 200]), np.array([110, 210]), np.array([40, 260]), np.array([50, 270]))

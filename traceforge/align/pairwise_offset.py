@@ -247,6 +247,9 @@ def paired_offset(
 ) -> Offset | None:
     """As `bounded_offset`, where only what was sent must have been started before the other ends it.
 
+    Hosts keep time over the network: clocks that may agree as they are, by order and ends, are left alone, for ends
+    that are not simultaneous are moved by whatever is slow.
+
     Args:
         is_sent: whether the reference sends to the other, which ends no earlier than the reference starts.
         is_received: whether it receives from it, and ends no earlier than the other starts.
@@ -261,6 +264,9 @@ def paired_offset(
     offset = offset if high is None else min(offset, high)
     offset = offset if low is None else max(offset, low)
     residual = max(round((late - early) / 2), thresholds.SHARED_CLOCK_RESIDUAL_NS)
+    is_allowed = (low is None or low <= 0) and (high is None or high >= 0)
+    if is_allowed and abs(offset) <= thresholds.RESOLUTION_RESIDUALS * residual:
+        offset = 0
     return Offset(offset, residual, len(differences), "bounded")
 
 
