@@ -49,6 +49,16 @@ def test_transfers_that_are_slow_at_other_times_or_coincide_by_chance_are_the_ne
     assert with_coinciding(found, 20) == found
 
 
+@pytest.mark.parametrize(("delay_ns", "is_by_product"), [(12.0, True), (12.1, False)])
+def test_transfers_grow_by_no_more_than_twice_what_others_wait(delay_ns: float, is_by_product: bool) -> None:
+    # given a rank that is late by 6 of 100, and slow transfers in the same iterations
+    stall, slow = candidate("input_stall", RANK, range(1, 20, 3)), candidate("slow_transfer", JOB, range(1, 20, 3))
+    slow = replace(slow, effect=replace(slow.effect, delay_ns_per_iteration=delay_ns))
+
+    _, transfers = with_coinciding([stall, slow], 20)
+    assert (transfers.companion_of is not None) == is_by_product
+
+
 def test_a_delay_that_does_not_count_explains_nothing_nor_does_one_that_ranks_take_in_turns() -> None:
     slow = candidate("slow_transfer", JOB, range(1, 20, 3))
     late = candidate("slow_compute", RANK, range(1, 20, 3))

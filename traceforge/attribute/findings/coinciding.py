@@ -14,6 +14,7 @@ import numpy as np
 
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.thresholds import attribute as thresholds
+from traceforge.thresholds.replay import LARGEST_COUPLING
 
 
 def with_coinciding(found: Sequence[FindingCandidate], iterations: int) -> list[FindingCandidate]:
@@ -31,8 +32,14 @@ def with_coinciding(found: Sequence[FindingCandidate], iterations: int) -> list[
 
 
 def _comes_with(transfers: FindingCandidate, late: FindingCandidate, iterations: int) -> bool:
-    """Whether transfers are slow in the iterations of a delay of work, and so many would hardly coincide by chance."""
+    """Whether transfers are slow in the iterations of a delay of work, and so many would hardly coincide by chance.
+
+    They grow with how long ranks wait, which is no longer than the delay.
+    """
     if late.cause.claims_transfer is not None or late.is_in_turns:
+        return False
+    most_ns = LARGEST_COUPLING * late.effect.delay_ns_per_iteration
+    if transfers.effect.delay_ns_per_iteration > most_ns:
         return False
     slow, struck = transfers.effect.affected, late.effect.affected
     shared = len(np.intersect1d(slow, struck))
