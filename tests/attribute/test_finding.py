@@ -115,9 +115,9 @@ def test_a_job_that_gets_slower_for_good_is_told_since_when_and_one_that_gets_fa
     assert "40.0 µs in each of the first 4 of 16 iterations, as a job that warms up" in str(finding["summary"])
 
 
-@pytest.mark.parametrize(("first", "last"), [(10, 19), (5, 24)], ids=["a third of the run", "two thirds of the run"])
+@pytest.mark.parametrize(("first", "last"), [(10, 19), (5, 24), (6, 29)], ids=["a third", "two thirds", "four fifths"])
 def test_a_congested_stretch_is_the_fabrics(first: int, last: int) -> None:
-    # given transfers of 10 us that take 60 for a stretch in the middle of 30 iterations
+    # given transfers of 10 us that take 60 for a stretch of 30 iterations
     transfers = [60 * US if first <= i <= last else 10 * US for i in range(30)]
 
     finding = only(

@@ -77,6 +77,16 @@ def test_a_transfer_is_held_against_its_first_quartile() -> None:
     assert references(model)[1].transfer_ns.tolist() == [10]
 
 
+def test_transfers_that_get_slower_for_good_are_held_against_those_before() -> None:
+    # given a fabric that is slow from the third of ten iterations on
+    model = lockstep_model([[[100, 100]]] * 10, transfer_ns=[[10]] * 2 + [[90]] * 8)
+    before = np.repeat([True, False], [2, 8])
+
+    # then the first quartile of all is slow, too
+    assert references(model)[1].transfer_ns.tolist() == [90]
+    assert references(replace(model, usual_transfers=before))[1].transfer_ns.tolist() == [10]
+
+
 def test_iterations_of_different_lengths_are_different_programs() -> None:
     # given an iteration with two places and one with one, as where gradients are accumulated
     plan = lockstep_plan([[[100, 100], [50, 50]], [[30, 30], [0, 0]]])

@@ -72,6 +72,7 @@ class StepModel:
             role: replicas of a stage may lie differently.
         rule: which durations count as on time.
         usual: iterations of a rank that show its usual pace (`usual_pace`), shape (I, R); None where all do.
+        usual_transfers: iterations whose transfers show their usual pace, shape (I,); None where all do.
         pauses: kinds of work that no role has by design, because a device idles meanwhile, shape (K,); None where that
             is not known.
     """
@@ -93,6 +94,7 @@ class StepModel:
     leaves_host: NDArray[np.bool_] | None = None
     rule: ReferenceRule = ReferenceRule.MEDIAN
     usual: NDArray[np.bool_] | None = None
+    usual_transfers: NDArray[np.bool_] | None = None
     pauses: NDArray[np.bool_] | None = None
 
     @property
@@ -136,6 +138,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
     group, awaited = (_dense(arrivals, name, shape, fill=-1) for name in ("collective_id", "awaited_position"))
     _await_others(awaited, arrivals)
     calls = _positions(group, awaited)
+    transfers = _dense(_with_transfer(arrivals), "transfer_ns", shape, fill=0)
     work = _with_ends(index.add(store.query(_WORK, [run_id])), arrivals, calls)
     before_arrival, before_wait, kinds = _work(work, shape)
     role = _roles(store, run_id, ranks)
@@ -146,7 +149,7 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         end_ns=windows["end_ns"].to_numpy().reshape(len(iterations), len(ranks)),
         calls=calls,
         group=group,
-        transfer_ns=_dense(_with_transfer(arrivals), "transfer_ns", shape, fill=0),
+        transfer_ns=transfers,
         awaited=awaited,
         kinds=kinds,
         before_arrival_ns=before_arrival,
@@ -157,12 +160,19 @@ def load_model(store: Store, run_id: int) -> StepModel | None:
         leaves_host=None if role is None else _leaves_host(arrivals, store.query(_HOSTS, [run_id]), shape),
         rule=ReferenceRule(store.value("SELECT reference FROM meta.analysis")),
         usual=usual_iterations(before_arrival.sum(axis=(1, 3)) + before_wait.sum(axis=(1, 3)), calls),
+        usual_transfers=_usual_transfers(transfers, calls),
     )
     for field in fields(model):
         values = getattr(model, field.name)
         if isinstance(values, np.ndarray):
             values.flags.writeable = False
     return model
+
+
+def _usual_transfers(transfer_ns: Times, calls: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    """Iterations whose transfers of all groups together show their usual pace, shape (I,)."""
+    usual = usual_iterations(transfer_ns.sum(axis=(1, 2))[:, None], calls)
+    return None if usual is None else usual[:, 0]
 
 
 def _positions_before(arrivals: pl.DataFrame, name: str, shape: tuple[int, int, int]) -> NDArray[np.int64] | None:

@@ -2,10 +2,10 @@
 
 Medians over ranks of each one's median over iterations, of the same place, or what else the model's rule says; of
 transfers, first quartiles. So half of the ranks may be slow in all iterations before the reference moves. Of a rank
-that gets slower for good the iterations before that count (`usual_pace`). Stages of a pipeline are each held against
-the same stage of all replicas; where there is one replica, against its own iterations. A stage may compute longer by
-design, but it does not pause by design: its pauses are held against those of all ranks. Iterations with different
-numbers of collectives are different programs and have their own references.
+that gets slower for good the iterations before that count (`usual_pace`), and likewise of transfers. Stages of a
+pipeline are each held against the same stage of all replicas; where there is one replica, against its own iterations. A
+stage may compute longer by design, but it does not pause by design: its pauses are held against those of all ranks.
+Iterations with different numbers of collectives are different programs and have their own references.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,10 @@ def references(model: StepModel) -> dict[int, Reference]:
         # Where all iterations are alike, nothing has to be copied.
         alike = slice(None) if (model.calls == calls).all() else np.flatnonzero(model.calls == calls)
         arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
-        group = model.group[alike, :calls]
+        clean = alike
+        if model.usual_transfers is not None:
+            clean = np.flatnonzero((model.calls == calls) & model.usual_transfers)
+        transfers, group = model.transfer_ns[clean, :calls], model.group[clean, :calls]
         usual = None if model.usual is None else model.usual[alike]
         joined = group >= 0 if model.role is not None or group.min(initial=0) < 0 else None
         roles = None if joined is None else _roles(model, joined)
@@ -61,9 +64,8 @@ def references(model: StepModel) -> dict[int, Reference]:
             work = _by_role(model.rule, roles, arrivals, waits, usual)
             if model.pauses is not None:
                 work = _with_common_pauses(*work, model.pauses)
-            leaves = None if model.leaves_host is None else model.leaves_host[alike, :calls]
-            transfer = _transfers_by_role(roles, model.transfer_ns[alike, :calls], joined, leaves)
-            result[int(calls)] = Reference(*work, transfer)
+            leaves = None if model.leaves_host is None else model.leaves_host[clean, :calls]
+            result[int(calls)] = Reference(*work, _transfers_by_role(roles, transfers, joined, leaves))
             continue
         if model.rule is ReferenceRule.BEST_RANK:
             best = _best_rank(arrivals, waits)
@@ -71,7 +73,7 @@ def references(model: StepModel) -> dict[int, Reference]:
         result[int(calls)] = Reference(
             _of_rule(model.rule, arrivals, usual),
             _of_rule(model.rule, waits, usual),
-            _by_place(model.transfer_ns[alike, :calls], thresholds.TRANSFER_QUANTILE),
+            _by_place(transfers, thresholds.TRANSFER_QUANTILE),
         )
     return result
 

@@ -1,10 +1,11 @@
 """Which iterations show a rank's usual pace. In: its work by iteration. Out: those that its reference is made from.
 
 A rank, a host or a stage that gets slower for good in mid-run is slow in most iterations, and a median would take that
-for usual. Idea: its work by iteration is one level or several; where the level rises, what was before the rise is
-usual, and later iterations are as far as they are nearer to that than to what it rose to. A level that falls tells
-nothing: slow first iterations are what warming up looks like. Not handled: a pace that drifts, of which no iteration
-begins it; a rank that was slow from the first iteration on.
+for usual. So are all transfers over a network that does; their sum is looked at like the work of one rank.
+Idea: work by iteration is one level or several; where the level rises, what was before the rise is usual, and later
+iterations are as far as they are nearer to that than to what it rose to. A level that falls tells nothing: slow first
+iterations are what warming up looks like. Not handled: a pace that drifts, of which no iteration begins it; what was
+slow from the first iteration on.
 """
 
 from dataclasses import dataclass

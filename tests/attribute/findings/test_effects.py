@@ -41,6 +41,18 @@ def test_a_persistent_straggler_is_certain() -> None:
     assert found.effect.affected.tolist() == list(range(30))
 
 
+def test_what_gets_slower_for_good_is_held_against_the_scatter_before() -> None:
+    # given transfers that scatter by some 10 in six iterations, and take 66 more in the 14 after
+    delays = np.array([-9, 15, -7, -8, 2, -8] + [66] * 14, dtype=np.float64)
+    before = np.repeat([True, False], [6, 14])
+
+    # then the lowest quarter of all, in which the highest of the six lies, shows too large a scatter
+    assert judged_job(delays) is None
+    found = effect_on_job(delays, np.full(20, 100.0), 0, LIMITS, usual=before)
+    assert found is not None
+    assert (found.confidence, found.affected.tolist()) == ("high", list(range(6, 20)))
+
+
 def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
     # given rank 1 that loses 60 in 5 of 30 iterations
     delays = np.zeros((30, 4))

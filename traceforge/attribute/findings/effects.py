@@ -106,7 +106,12 @@ def affected_iterations(delays_ns: Delays, typical_ns: float) -> NDArray[np.int6
 
 
 def effect_on_job(
-    delays_ns: Delays, durations_ns: Delays, residual_ns: float, limits: GradeLimits, own_ns: Delays | None = None
+    delays_ns: Delays,
+    durations_ns: Delays,
+    residual_ns: float,
+    limits: GradeLimits,
+    own_ns: Delays | None = None,
+    usual: NDArray[np.bool_] | None = None,
 ) -> Effect | None:
     """Whether a delay that is nobody's in particular stands out of the run's own spread; shape (iterations,).
 
@@ -116,9 +121,12 @@ def effect_on_job(
         own_ns: the ranks' own work above the reference, shape (iterations, ranks), where it is work that they lose.
             Iterations that are shorter cost nothing, so that only this shows how much steps vary by themselves, as
             with sequence lengths.
+        usual: iterations at the usual pace, shape (iterations,), where that got slower for good; else None.
     """
     typical = float(np.median(durations_ns))
     spread, low = _usual_spread(delays_ns)
+    if usual is not None:
+        spread, low = min((spread, low), _spread_before(delays_ns[usual]))
     of_steps = _spread_of_steps(own_ns, typical)
     floor = low + max(
         thresholds.AFFECTED_SPREADS * spread,
@@ -155,6 +163,13 @@ def _usual_spread(amounts_ns: Delays) -> tuple[float, float]:
     """Standard deviation of a run's usual iterations, and an amount below which a quarter of them lie."""
     lowest, low = np.quantile(amounts_ns, _LOWER_RANGE)
     return float(low - lowest) / _SD_PER_LOWER_RANGE, float(low)
+
+
+def _spread_before(usual_ns: Delays) -> tuple[float, float]:
+    """Standard deviation and mean of the iterations before a pace got slower; of too few, nothing is known."""
+    if len(usual_ns) < thresholds.FEW_ITERATIONS:
+        return np.inf, 0.0
+    return float(usual_ns.std()), float(usual_ns.mean())
 
 
 def apart_from_all(delays_ns: Delays, own_ns: Delays) -> Delays:

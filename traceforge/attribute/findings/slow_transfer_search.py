@@ -42,7 +42,9 @@ def _of_cause(run: JudgedRun, cause: Cause, by_communicator: Delays) -> Iterator
 def _of_job(run: JudgedRun, cause: Cause, by_communicator: Delays, limits: GradeLimits) -> FindingCandidate | None:
     """Transfers of the whole job, or of the one link that explains them."""
     total_ns = by_communicator.sum(axis=1)
-    effect = effect_on_job(total_ns, run.durations_ns, run.residual_ns, limits)
+    usual = run.ledger.model.usual_transfers
+    usual = None if usual is None else usual[run.places]
+    effect = effect_on_job(total_ns, run.durations_ns, run.residual_ns, limits, usual=usual)
     if effect is None:
         return None
     effect = with_one_off(effect, total_ns, run.durations_ns, limits)
