@@ -50,10 +50,7 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         return _said(lambda: answers.databases(page))
 
     def verdict(database: str | None = None, run: str | None = None) -> str:
-        """What slows the job down, how sure that is, what would have been found otherwise, and what other windows say.
-
-        Ask this first.
-        """
+        """What slows the job down, how sure that is, what else would be found, what other windows say. Ask first."""
         return _said(lambda: answers.verdict(database, run))
 
     def findings(database: str | None = None, run: str | None = None, page: int = 1) -> str:
