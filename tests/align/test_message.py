@@ -231,6 +231,23 @@ class TestOfHosts:
             (10,)
         ]
 
+    def test_who_sends_and_receives_at_once_is_blocked_until_it_has_what_it_receives(self) -> None:
+        # rank 0   |send, receive 10 ––––––––––– 60|      what it receives is long on its way
+        # rank 1   |send, receive 10––30|
+        traces = [Trace(rank).step(1, 0, 100).host_work("aten::mm", 0, 10) for rank in range(2)]
+        for trace, peer, end in zip(traces, (1, 0), (60, 30), strict=True):
+            for op, at in (("send", 10), ("recv", 13)):
+                host_call(trace, op, peer, at, end)
+                shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
+                trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
+            trace.host_work("aten::mm", end, 100)
+        store = told(*traces, stage="timeline")
+
+        assert rows_of(store, "SELECT DISTINCT op FROM align.call") == [("send",)]
+        assert rows_of(store, "SELECT rank, end_ns FROM timeline.arrival ORDER BY rank") == [(0, 60), (1, 30)]
+        transfer = "SELECT SUM(duration_ns) FROM timeline.phase WHERE rank = 0 AND phase = 'transfer'"
+        assert rows_of(store, transfer) == [(50,)]
+
 
 class TestClocks:
     """Messages tie the clocks of stages that nothing else ties."""
