@@ -270,6 +270,19 @@ class TestHostThreads:
         assert offset is not None
         assert offset.offset_ns == found_ns
 
+    def test_an_offset_is_known_no_worse_than_order_bounds_it(self) -> None:
+        # The other ends at once or 1 ms later, by what else it does; but for one call it comes 30 µs before an end.
+        start, end = np.arange(10) * 5_000_000, np.arange(10) * 5_000_000 + 20_000
+        other_end = end + np.repeat([0, 1_000_000], 5)
+        other_start = np.where(np.arange(10) == 3, end - 30_000, start)
+        other_end[3] = start[3] + 40_000
+
+        offset = bounded_offset(start, end, other_start, other_end)
+
+        # then ends scatter by 1 ms, while the offset is at most as far off as the farther bound
+        assert offset is not None
+        assert (offset.offset_ns, offset.residual_ns) == (0, 20_000)
+
     def test_where_order_allows_no_offset_at_all_there_is_none(self) -> None:
         # Once the other ends 50 before the reference starts, once it starts 50 after the reference has ended.
         offset = bounded_offset(np.array([100, 200]), np.array([110, 210]), np.array([40, 260]), np.array([50, 270]))

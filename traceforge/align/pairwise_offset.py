@@ -231,7 +231,8 @@ def bounded_offset(starts_ns: Times, ends_ns: Times, other_starts_ns: Times, oth
     """Offset from ends that are not simultaneous, kept within what order allows.
 
     On either rank a collective ends after it has started on the other, which bounds the offset from both sides. The
-    residual is half the range of nine tenths of the end differences. None where no offset is feasible.
+    residual is half the range of nine tenths of the end differences, or how far the bounds are away where that is less.
+    None where no offset is feasible.
     """
     every = np.ones(len(ends_ns), dtype=np.bool_)
     return paired_offset(starts_ns, ends_ns, other_starts_ns, other_ends_ns, every, every)
@@ -267,6 +268,9 @@ def paired_offset(
     is_allowed = (low is None or low <= 0) and (high is None or high >= 0)
     if is_allowed and abs(offset) <= thresholds.RESOLUTION_RESIDUALS * residual:
         offset = 0
+    if low is not None and high is not None:
+        # Ends of what is buffered lie far apart; by order, which cannot err, the offset is known better.
+        residual = max(min(residual, max(high - offset, offset - low)), thresholds.SHARED_CLOCK_RESIDUAL_NS)
     return Offset(offset, residual, len(differences), "bounded")
 
 
