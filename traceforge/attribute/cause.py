@@ -37,6 +37,7 @@ class Cause:
             (`unrecorded`), all others (`fabric`), or none.
         phrase: what happened, for a sentence such as "rank 2 … ".
         next_step: what an engineer does next; `{subject}` is filled in, and `{peer}`, what it is compared with.
+        next_step_of_link: the same where a link is named, as {subject}; by default `next_step`.
         next_step_on_one_host: the same where all ranks are of one host and have no device; by default `next_step`.
         phrase_of_all: `phrase` where all ranks are struck in the same iterations; by default `phrase`.
         phrase_of_host: the same where no device was recorded; by default `phrase`.
@@ -51,6 +52,7 @@ class Cause:
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
     follows_pauses: bool = False
+    next_step_of_link: str = ""
     next_step_on_one_host: str = ""
     phrase_of_all: str = ""
     phrase_of_host: str = ""

@@ -276,14 +276,15 @@ PATH_EXCESS: Annotated[
     float,
     Meaning("share of the reference transfers", "Communicators that differ by less do not differ.", "cause slow_path"),
 ] = 0.1
-SHARED_EXCESS: Annotated[
-    float,
-    Meaning(
-        "share of the communicator's excess",
-        "Peers that lose this much at the same time are slow as well.",
-        "cause unrecorded_rank",
-    ),
+SLOW_LINK_PART: Annotated[
+    float, Meaning("share of the mean slowdown", "Transfers slower by less, and by less than half, are not.", "subject")
 ] = 0.5
+SHARED_EXCESS: Annotated[
+    float, Meaning("share of its excess", "Peers that lose this much then are slow as well.", "cause unrecorded_rank")
+] = 0.5
+TELLING_SHARE: Annotated[
+    float, Meaning("share of all excess", "Transfers that lose less do not tell which link is slow.", "subject")
+] = 0.1
 MISSING_COMPUTE: Annotated[
     float,
     Meaning(

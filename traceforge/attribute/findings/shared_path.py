@@ -8,7 +8,7 @@ the same bytes at the same place of the program: only they use the same kind of 
 once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.subjects import Subject, between_hosts, rank_of
@@ -25,7 +25,11 @@ def shared_path(run: JudgedRun, slow: Sequence[int]) -> Subject | None:
         return None
     known = run.ledger.communicators
     compared = {known[peer] for place in slow for peer in peers_of(run.ledger, place)}
-    wanted = {known[place] for place in slow}
+    return place_passed(run, {known[place] for place in slow}, compared)
+
+
+def place_passed(run: JudgedRun, wanted: Set[int], compared: Set[int]) -> Subject | None:
+    """The one place that all of some communicators pass, and none of those that they are compared with."""
     users = list(_users(run))
     nics = [subject for subject, numbers in users if subject.kind == "nic" and numbers & compared == wanted]
     hosts = [subject for subject, numbers in users if subject.kind == "host" and numbers & compared == wanted]

@@ -14,6 +14,7 @@ from traceforge.attribute.findings.effects import effect_on_job, effect_on_ranks
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.grading import GradeLimits
 from traceforge.attribute.findings.lost_time import Delays, JudgedRun, by_owner
+from traceforge.attribute.findings.own_link import own_link
 from traceforge.attribute.findings.shared_path import shared_path
 from traceforge.attribute.findings.slow_link import between_ranks, slow_link
 from traceforge.attribute.findings.subjects import Subject, ranks_said
@@ -49,7 +50,9 @@ def _of_job(run: JudgedRun, cause: Cause, by_communicator: Delays, limits: Grade
         return None
     effect = with_one_off(effect, total_ns, run.durations_ns, limits)
     delay_ns = float(effect.by_iteration_ns[effect.affected].sum())
-    link = slow_link(run, effect.affected.tolist(), delay_ns) if cause.claims_transfer == "fabric" else None
+    link, affected = None, effect.affected.tolist()
+    if cause.claims_transfer == "fabric":
+        link = own_link(run, affected) or slow_link(run, affected, delay_ns)
     return FindingCandidate(cause, effect, link or Subject("job", "all", (), "the job"))
 
 

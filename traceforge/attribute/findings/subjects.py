@@ -136,6 +136,18 @@ def between_hosts(run: JudgedRun, hosts: Sequence[str]) -> Subject:
     """The link between two hosts, or the network between several."""
     places = tuple(np.flatnonzero([host in hosts for host in run.hosts]).tolist())
     what = "link" if len(hosts) == 2 else "network"
+    return Subject("link", ", ".join(hosts), places, f"the {what} between hosts {_hosts_said(hosts)}")
+
+
+def between_sides(run: JudgedRun, some: Sequence[str], others: Sequence[str]) -> Subject:
+    """The network between two groups of hosts, that are all hosts of the job."""
+    one, other = (f"host{'' if len(side) == 1 else 's'} {_hosts_said(side)}" for side in (some, others))
+    places = tuple(range(len(run.hosts)))
+    return Subject(
+        "link", f"{', '.join(some)} | {', '.join(others)}", places, f"the network between {one}, and {other}"
+    )
+
+
+def _hosts_said(hosts: Sequence[str]) -> str:
     rest = hosts[_SHOWN:]
-    shown = [*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts
-    return Subject("link", ", ".join(hosts), places, f"the {what} between hosts {listed(shown)}")
+    return listed([*hosts[:_SHOWN], f"{len(rest)} more"] if rest else hosts)

@@ -24,7 +24,8 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     if found.effect.pattern == "rotating":
         return _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
-    step = (found.cause.next_step_on_one_host if run.is_one_host else "") or found.cause.next_step
+    of_link = found.cause.next_step_of_link if found.subject.kind == "link" else ""
+    step = (found.cause.next_step_on_one_host if run.is_one_host else of_link) or found.cause.next_step
     said, every = found.subject.said, _interval(found.effect, run)
     subject = "such a rank" if said == ONE_OR_ANOTHER else said.removeprefix("each of ")
     ahead = _INTERVAL_STEP.format(subject=subject, every=every) if every else ""

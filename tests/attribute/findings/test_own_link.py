@@ -1,0 +1,74 @@
+"""Whose link is slow for a while, by transfers that leave hosts out.
+
+host    a    b    c    d          pairs at place 0: a-b, c-d; at place 1: a-c, b-d; all four at place 2
+rank    0    1    2    3          transfers take 100 each, longer in iterations 4 to 9 of 10
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.attribute.findings.runs import judged_run
+from tests.replay.models import lockstep_model
+from traceforge.attribute.findings.lost_time import JudgedRun
+from traceforge.attribute.findings.own_link import own_link
+from traceforge.attribute.ledger.ledger_input import LedgerInput
+
+GROUPS = {10: [0, 1], 11: [2, 3], 20: [0, 2], 21: [1, 3], 30: [0, 1, 2, 3]}
+PLACES = ([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 0])
+OWNERS = ([10, 10, 11, 11], [20, 21, 20, 21], [30, 30, 30, 30])
+SLOW = range(4, 10)
+
+
+def run_of(slower: Mapping[int, float], hosts: Sequence[str | None] = tuple("abcd")) -> JudgedRun:
+    """A run whose transfers of some communicators take so many times as long, and 1 more, in the slow iterations."""
+    numbers = tuple(GROUPS)
+    owner = np.array([[numbers.index(one) for one in row] for row in OWNERS])
+    factor = np.array([[1 + slower.get(one, 0.0) for one in row] for row in OWNERS])
+    transfer = np.broadcast_to(np.full((3, 4), 100), (10, 3, 4)).copy()
+    transfer[list(SLOW)] = np.rint(100 * factor)
+    model = lockstep_model(np.full((10, 3, 4), 50), groups=PLACES)
+    model = replace(model, transfer_ns=transfer, usual_transfers=np.arange(10) < SLOW[0])
+    run = judged_run(10, 4, hosts=hosts, groups=GROUPS)
+    return replace(run, ledger=LedgerInput(model, numbers, np.broadcast_to(owner, model.group.shape)))
+
+
+@pytest.mark.parametrize(
+    ("slower", "name", "said"),
+    [
+        ({10: 3, 20: 2, 30: 1}, "a", "the link of host a"),
+        ({11: 3, 21: 3}, "d", "the link of host d"),
+        # Both pairs across: nothing within either side.
+        ({20: 3, 21: 3, 30: 3}, "a, b | c, d", "the network between hosts a and b, and hosts c and d"),
+        ({10: 3, 11: 3}, "a, c | b, d", "the network between hosts a and c, and hosts b and d"),
+    ],
+)
+def test_a_link_is_named_that_all_slow_transfers_pass_and_no_others(
+    slower: Mapping[int, float], name: str, said: str
+) -> None:
+    found = own_link(run_of(slower), list(SLOW))
+
+    assert found is not None
+    assert (found.kind, found.name, found.said) == ("link", name, said)
+
+
+@pytest.mark.parametrize(
+    "slower",
+    [
+        {},
+        {30: 3},  # only what passes all hosts
+        {10: 3},  # one pair alone: either end
+        {10: 3, 11: 3, 20: 3, 21: 3, 30: 3},  # all
+        {10: 6, 20: 1.5, 21: 0.9},  # a third one is not slow, and not at pace either
+        {10: 0.2, 20: 0.2, 30: 9},  # they lose a fiftieth of it
+    ],
+)
+def test_where_not_all_of_one_place_are_slow_and_the_others_at_pace_none_is_named(slower: Mapping[int, float]) -> None:
+    assert own_link(run_of(slower), list(SLOW)) is None
+
+
+def test_where_a_rank_has_no_known_host_none_is_named() -> None:
+    assert own_link(run_of({10: 3, 20: 3}, hosts=["a", "b", "c", None]), list(SLOW)) is None
+    assert own_link(run_of({10: 3, 20: 3}), list(SLOW)) is not None
