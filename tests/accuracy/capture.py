@@ -31,14 +31,16 @@ import torch.distributed as dist
 import torch.multiprocessing as processes
 from torch.profiler import ExecutionTraceObserver, profile, schedule
 
-from tests.accuracy.capture_devices import MACHINES, Machine
-from tests.accuracy.capture_jobs import AHEAD_JOBS, ONE_AXIS_JOBS, RANKS, Doing
+from tests.accuracy.capture_devices import Cores, Machine, OneGpu, Slowed
+from tests.accuracy.capture_jobs import AHEAD_JOBS, ONE_AXIS_JOBS, RANKS, Doing, Pace
 from tests.accuracy.capture_meshes import MESH_JOBS
+from tests.accuracy.capture_network import UPLINK, Hosts, network_of
 
 CLEAN, RECORDED = 16, 20
 JOBS = ONE_AXIS_JOBS | MESH_JOBS
+MACHINES = {"cores": Cores, "gpu": OneGpu, "network": Hosts}
 _TRACE_NAME, _HOST = (re.compile(rb'("' + name + rb'": )"[^"]*"') for name in (b"traceName", b"host_name"))
-_RUNTIME, _AMPLIFIED = "runtime_control_plane", "synchronization_amplification"
+_RUNTIME, _AMPLIFIED, _FABRIC = "runtime_control_plane", "synchronization_amplification", "fabric_contention"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Fault:
         doing: what the step does otherwise.
         of_all: whether all ranks do it, of whom some are at fault: tokens for a hot expert come from everywhere.
         hides: whether the rank records nothing.
+        slowed: the part of the network that is slow.
     """
 
     modes: tuple[str, ...] = ()
@@ -62,6 +65,7 @@ class Fault:
     doing: Doing = field(default_factory=Doing)
     of_all: bool = False
     hides: bool = False
+    slowed: Slowed | None = None
 
 
 def _sleep(seconds: float) -> Callable[[torch.nn.Module], None]:
@@ -131,6 +135,10 @@ FAULTS = {
     "slow_loader": Fault((_RUNTIME,), (0,), doing=Doing(loads_s=0.025)),
     "slow_host": Fault((_RUNTIME,), (1,), doing=Doing(launches_s=0.006)),
     "empty_cache": Fault((_RUNTIME,), (3,), act=_empty_cache),
+    "slow_nic": Fault((_FABRIC,), (2,), lambda step: step >= 6, slowed=Slowed("node2", 0.25)),
+    "flapping_nic": Fault((_FABRIC,), (1,), lambda step: step % 4 == 1, slowed=Slowed("node1", 0.2)),
+    "stuck_nic": Fault((_FABRIC,), (3,), lambda step: step == 11, slowed=Slowed("node3", 0.02)),
+    "slow_uplink": Fault((_FABRIC,), (0, 1, 2, 3), lambda step: 5 <= step < 13, slowed=Slowed("uplink", 0.3)),
     "hot_expert": Fault((_AMPLIFIED,), (1,), doing=Doing(hot=(1, 0.3)), of_all=True),
 }
 
@@ -174,7 +182,7 @@ def _record(rank: int, name: str, asked: Recording, machine: Machine) -> None:
     """Clean steps, then recorded ones."""
     folder, steps = asked.folder / name, asked.steps
     job_name, fault_name = name.rsplit("-", 1)
-    job, fault = JOBS[job_name](asked.seed), FAULTS[fault_name]
+    job, fault = JOBS[job_name](Pace(asked.seed, machine.values, machine.rows)), FAULTS[fault_name]
     does, hides = fault.of_all or rank in fault.ranks, fault.hides and rank in fault.ranks
     # Clean steps are traced, too, and thrown away: tracing costs time.
     observer = None
@@ -192,6 +200,7 @@ def _record(rank: int, name: str, asked: Recording, machine: Machine) -> None:
     with nullcontext() if hides else recorder:
         for step in range(-CLEAN, steps):
             is_struck = does and step >= 0 and fault.strikes(step)
+            machine.set_network(fault.slowed if step >= 0 and fault.strikes(step) else None)
             starts.append(time.monotonic_ns())
             if is_struck:
                 fault.act(job.model)
@@ -221,9 +230,16 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
     trouble = {
         "faults": [0],
         "modes": list(fault.modes),
-        "subject_kind": "job" if is_of_all else "rank" if len(fault.ranks) == 1 else "ranks",
-        "subject": "all" if is_of_all else ", ".join(map(str, fault.ranks)),
+        "subject_kind": "link"
+        if fault.slowed
+        else "job"
+        if is_of_all
+        else "rank"
+        if len(fault.ranks) == 1
+        else "ranks",
+        "subject": "all" if is_of_all and not fault.slowed else ", ".join(map(str, fault.ranks)),
         "ranks": list(fault.ranks),
+        "links": [list(UPLINK)] if fault.slowed and fault.slowed.cable == "uplink" else [],
         "removed_ns": cost,
         "added_ns": cost,
     }
@@ -244,12 +260,13 @@ def truth_of(name: str, times: list[list[list[int]]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tidy(folder: Path) -> None:
+def tidy(folder: Path, named_hosts: bool = False) -> None:
     """Compress what was written, each the same at any time, without their path and the machine's name."""
     written = [path for kind in ("*.pt.trace.json", "*.et.json", "nccl.*.log") for path in folder.glob(kind)]
     for trace in sorted(written):
         named = _TRACE_NAME.sub(rb'\1"' + trace.name.encode() + b'"', trace.read_bytes())
-        named = _HOST.sub(rb'\1"node0"', named)
+        if not named_hosts:
+            named = _HOST.sub(rb'\1"node0"', named)
         trace.with_name(f"{trace.name}.gz").write_bytes(gzip.compress(named, compresslevel=9, mtime=0))
         trace.unlink()
 
@@ -261,7 +278,12 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=[f"{job}-healthy" for job in JOBS], help="JOB-FAULT")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=RECORDED)
-    parser.add_argument("--machine", choices=MACHINES, default="cores", help="cores over gloo, or one GPU over NCCL")
+    parser.add_argument(
+        "--machine",
+        choices=MACHINES,
+        default="cores",
+        help="cores or a network of hosts over gloo, or one GPU over NCCL",
+    )
     parser.add_argument("--operations", action="store_true", help="execution traces, too")
     parser.epilog = f"jobs: {', '.join(JOBS)}; faults: {', '.join(FAULTS)}"
     asked = parser.parse_args()
@@ -272,7 +294,8 @@ def main() -> None:
         )
         for name in recording.names:
             (asked.folder / name).mkdir(parents=True, exist_ok=True)
-        processes.spawn(rank_main, (recording,), nprocs=RANKS)  # type: ignore[no-untyped-call]
+        with network_of(asked.machine):
+            processes.spawn(rank_main, (recording,), nprocs=RANKS)  # type: ignore[no-untyped-call]
         for name in recording.names:
             print(_told(asked.folder / name, asked.machine), flush=True)
 
@@ -281,10 +304,12 @@ def _told(own: Path, machine: str) -> str:
     """The truth of a recording, which is written beside it, in one line."""
     files = [own / f"rank{rank}.times" for rank in range(RANKS)]
     truth = truth_of(own.name, [json.loads(file.read_text(encoding="utf-8")) for file in files])
+    if machine == "network":
+        truth["hosts"] = [f"node{rank}" for rank in range(RANKS)]
     (own / "truth.json").write_text(json.dumps(truth | {"machine": machine}, indent=1) + "\n", encoding="utf-8")
     for file in files:
         file.unlink()
-    tidy(own)
+    tidy(own, named_hosts=machine == "network")
     cost = sum(truth["troubles"][0]["removed_ns"]) / len(truth["duration_ns"]) / 1e6 if truth["troubles"] else 0.0
     spread = f"clean steps {truth['clean_ns'] / 1e6:.1f} ms, which vary by {truth['clean_spread']:.0%}"
     return f"{own.name}: {spread}, cost {cost:.1f} ms a step"

@@ -8,6 +8,7 @@ reach one another through sockets, as over a network. Steps of a device end by i
 import os
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
@@ -17,11 +18,31 @@ from torch.profiler import ProfilerActivity
 _ANCHORS = 20
 
 
+@dataclass(frozen=True)
+class Slowed:
+    """A part of the network that is slow.
+
+    Attributes:
+        cable: of which host, as `node2`, or `uplink`; both directions.
+        share: of its usual rate that is left.
+    """
+
+    cable: str
+    share: float
+
+
 class Machine(Protocol):
-    """What a rank computes on."""
+    """What a rank computes on.
+
+    Attributes:
+        values: of each layer's weight.
+        rows: of a batch.
+    """
 
     backend: str
     activities: tuple[ProfilerActivity, ...]
+    values: int
+    rows: int
 
     def settle(self, rank: int) -> None:
         """Make this process ready, before its job is made."""
@@ -32,6 +53,9 @@ class Machine(Protocol):
     def ends_ns(self, marks: list[Any]) -> list[int]:
         """When the marked steps ended, on the machine's monotonic clock."""
 
+    def set_network(self, slowed: Slowed | None) -> None:
+        """Make a part of the network slow from now on, or all of it as it was."""
+
     def rest(self) -> None:
         """All steps have been made: what comes must not hold up other ranks."""
 
@@ -41,6 +65,7 @@ class Cores:
 
     backend = "gloo"
     activities = (ProfilerActivity.CPU,)
+    values, rows = 64, 4
 
     def settle(self, _rank: int) -> None:
         """Ranks mostly sleep; what else runs on the machine must not be their noise."""
@@ -55,6 +80,10 @@ class Cores:
         """As marked."""
         return marks
 
+    def set_network(self, slowed: Slowed | None) -> None:
+        """There is none."""
+        _needs_no_network(slowed)
+
     def rest(self) -> None:
         """Run as others do."""
         _schedule(os.SCHED_OTHER, 0)
@@ -65,6 +94,7 @@ class OneGpu:
 
     backend = "nccl"
     activities = (ProfilerActivity.CPU, ProfilerActivity.CUDA)
+    values, rows = 64, 4
 
     def settle(self, rank: int) -> None:
         """Be a host to NCCL, and make tensors on the device."""
@@ -93,11 +123,17 @@ class OneGpu:
         lasted_ns, before_ns, anchor = min(anchors, key=lambda one: one[0])
         return [before_ns + lasted_ns // 2 - round(mark.elapsed_time(anchor) * 1e6) for mark in marks]
 
+    def set_network(self, slowed: Slowed | None) -> None:
+        """There is none."""
+        _needs_no_network(slowed)
+
     def rest(self) -> None:
         """The device's ranks do not share cores."""
 
 
-MACHINES = {"cores": Cores, "gpu": OneGpu}
+def _needs_no_network(slowed: Slowed | None) -> None:
+    if slowed:
+        raise ValueError(f"{slowed.cable} is a cable; faults of the network need --machine network")
 
 
 def compute(rows: torch.Tensor, seconds: float) -> None:

@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from tests.accuracy.capture_devices import compute
 
 RANKS = 4
-WIDTH, ROWS = 64, 4
+WIDTH = 64
 FORWARD_S, _LOAD_S = 0.004, 0.002
 _TOKENS = 400
 
@@ -56,12 +56,34 @@ class Job(Protocol):
         """One training step."""
 
 
+@dataclass
+class Pace:
+    """How long layers of this rank take: a length, its scatter, and what the step does otherwise.
+
+    Attributes:
+        values: of each layer's weight, all of which are sent where gradients are.
+        rows: of a batch, or of a micro-batch.
+    """
+
+    seed: int
+    values: int = WIDTH
+    rows: int = 4
+    doing: Doing = field(default_factory=Doing)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(f"{self.seed} {dist.get_rank()}")  # noqa: S311  # lengths, no secrets
+
+    def seconds(self, usual_s: float) -> float:
+        """Length of a layer's forward pass now."""
+        return usual_s * (1 + self.doing.slower) * (1 + self.doing.rows) * self.random.lognormvariate(0, 0.02)
+
+
 class Products:
     """Data parallel; layers are products that take a core's time."""
 
     _LAYERS = 6
 
-    def __init__(self, _seed: int) -> None:
+    def __init__(self, _pace: Pace) -> None:
         self.size, self.batch = (2048, 8192) if torch.get_default_device().type == "cuda" else (384, 192)
         layers = [torch.nn.Linear(self.size, self.size, bias=False) for _ in range(self._LAYERS)]
         self.model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=1)
@@ -72,21 +94,6 @@ class Products:
         self.model.zero_grad()
         self.model(rows).square().mean().backward()
         update(self.model)
-
-
-@dataclass
-class Pace:
-    """How long layers of this rank take: a length, its scatter, and what the step does otherwise."""
-
-    seed: int
-    doing: Doing = field(default_factory=Doing)
-
-    def __post_init__(self) -> None:
-        self.random = random.Random(f"{self.seed} {dist.get_rank()}")  # noqa: S311  # lengths, no secrets
-
-    def seconds(self, usual_s: float) -> float:
-        """Length of a layer's forward pass now."""
-        return usual_s * (1 + self.doing.slower) * (1 + self.doing.rows) * self.random.lognormvariate(0, 0.02)
 
 
 def _forward(x: torch.Tensor, seconds: float) -> torch.Tensor:
@@ -116,14 +123,14 @@ class Layer(torch.nn.Module):
 
     def __init__(self, pace: Pace, usual_s: float = FORWARD_S) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(WIDTH))
+        self.weight = torch.nn.Parameter(torch.ones(pace.values))
         self.pace, self.usual_s = pace, usual_s
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Sleep, and scale each column."""
         if self.pace.doing.launches_s:
             time.sleep(self.pace.doing.launches_s)
-        return layer(rows * self.weight, self.pace.seconds(self.usual_s))  # type: ignore[no-any-return]  # untyped library
+        return layer(rows * self.weight[:WIDTH], self.pace.seconds(self.usual_s))  # type: ignore[no-any-return]  # untyped library
 
 
 class _Batches(IterableDataset[torch.Tensor]):
@@ -144,11 +151,11 @@ def batches(pace: Pace, rows: int) -> Iterator[torch.Tensor]:
 class Paced:
     """Data parallel: four layers, each a bucket."""
 
-    def __init__(self, seed: int) -> None:
-        self.pace = Pace(seed)
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
         layers = torch.nn.Sequential(*(Layer(self.pace) for _ in range(4)))
         self.model = self.spread(layers)
-        self.batches = batches(self.pace, ROWS)
+        self.batches = batches(self.pace, pace.rows)
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """Over all ranks."""
@@ -185,8 +192,8 @@ class Logged(Paced):
 class Accumulated(Paced):
     """Data parallel; a step is a micro-batch, and gradients are reduced and applied in every fourth."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace)
         self.taken = 0
 
     def step(self, doing: Doing) -> None:
@@ -205,8 +212,8 @@ class Accumulated(Paced):
 class Averaged(Paced):
     """Local SGD: each rank updates by itself, and parameters are averaged after every fourth step."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace)
         self.taken = 0
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
@@ -237,8 +244,8 @@ class Shards(Paced):
 class Experts:
     """Expert parallel: two layers of an expert a rank, to which tokens go and from which they return."""
 
-    def __init__(self, seed: int) -> None:
-        self.pace = Pace(seed)
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
         self.model = torch.nn.Sequential(*(Layer(self.pace) for _ in range(4)))
         self.batches = batches(self.pace, _TOKENS)
 
@@ -297,7 +304,7 @@ def update(model: torch.nn.Module) -> None:
 AHEAD_JOBS = ("ahead",)
 """Jobs whose loop never waits for the device."""
 
-ONE_AXIS_JOBS: dict[str, Callable[[int], Job]] = {
+ONE_AXIS_JOBS: dict[str, Callable[[Pace], Job]] = {
     "ddp": Products,
     "paced": Paced,
     "ahead": Paced,

@@ -14,7 +14,7 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-from tests.accuracy.capture_jobs import FORWARD_S, RANKS, ROWS, WIDTH, Doing, Job, Layer, Pace, Paced, batches, update
+from tests.accuracy.capture_jobs import FORWARD_S, RANKS, WIDTH, Doing, Job, Layer, Pace, Paced, batches, update
 
 _MICROBATCHES = 8
 
@@ -33,8 +33,8 @@ class HybridShards(Paced):
 class RedundantStates(Paced):
     """Data parallel; each rank keeps the optimiser's state of a part, updates it and broadcasts it (ZeRO 1)."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace)
         self.optimizer = ZeroRedundancyOptimizer(self.model.parameters(), torch.optim.SGD, lr=1e-6)
 
     def step(self, doing: Doing) -> None:
@@ -49,8 +49,8 @@ class RedundantStates(Paced):
 class Ring(Paced):
     """Data parallel; each layer passes a block around a ring of all ranks, as attention over long contexts does."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace)
         self.layers = [module for module in self.model.modules() if isinstance(module, Layer)]
 
     def step(self, doing: Doing) -> None:
@@ -103,8 +103,8 @@ class _Block(torch.nn.Module):
 class Stages:
     """A pipeline of `RANKS / replicas` stages of one layer, eight micro-batches, replicas that reduce gradients."""
 
-    def __init__(self, seed: int, schedule: Callable[..., Any], replicas: int = 1, last: float = 1.0) -> None:
-        self.pace, count = Pace(seed), RANKS // replicas
+    def __init__(self, pace: Pace, schedule: Callable[..., Any], replicas: int = 1, last: float = 1.0) -> None:
+        self.pace, count = pace, RANKS // replicas
         rank = dist.get_rank()
         self.stage, replica = rank % count, rank // count
         stages = [list(range(one * count, (one + 1) * count)) for one in range(replicas)]
@@ -115,8 +115,8 @@ class Stages:
         self.model = Layer(self.pace, FORWARD_S * (last if self.is_last else 1))
         own = PipelineStage(self.model, self.stage, count, torch.get_default_device(), group=groups[replica])
         self.schedule = schedule(own, _MICROBATCHES, loss_fn=lambda out, target: (out - target).square().mean())
-        self.batches = batches(self.pace, ROWS * _MICROBATCHES)
-        self.target = torch.zeros(ROWS * _MICROBATCHES, WIDTH)
+        self.batches = batches(self.pace, pace.rows * _MICROBATCHES)
+        self.target = torch.zeros(pace.rows * _MICROBATCHES, WIDTH)
 
     def step(self, doing: Doing) -> None:
         """All micro-batches, reduction over replicas, update."""
@@ -136,8 +136,8 @@ class Stages:
 class Looped:
     """A pipeline in which each rank has two stages of one layer, in turns (interleaved 1F1B)."""
 
-    def __init__(self, seed: int) -> None:
-        self.pace, rank = Pace(seed), dist.get_rank()
+    def __init__(self, pace: Pace) -> None:
+        self.pace, rank = pace, dist.get_rank()
         self.model = torch.nn.ModuleList(Layer(self.pace, FORWARD_S / 2) for _ in range(2))
         device, count = torch.get_default_device(), 2 * RANKS
         own = [PipelineStage(one, rank + n * RANKS, count, device) for n, one in enumerate(self.model)]
@@ -145,8 +145,8 @@ class Looped:
         self.schedule = ScheduleInterleaved1F1B(
             own, _MICROBATCHES, loss_fn=lambda out, target: (out - target).square().mean()
         )
-        self.batches = batches(self.pace, ROWS * _MICROBATCHES)
-        self.target = torch.zeros(ROWS * _MICROBATCHES, WIDTH)
+        self.batches = batches(self.pace, pace.rows * _MICROBATCHES)
+        self.target = torch.zeros(pace.rows * _MICROBATCHES, WIDTH)
 
     def step(self, doing: Doing) -> None:
         """All micro-batches through both stages, update."""
@@ -160,8 +160,8 @@ class Looped:
 class TensorStages(Stages):
     """A pipeline of two stages, each split over two ranks, whose outputs are summed in every layer."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed, Schedule1F1B, replicas=2)
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace, Schedule1F1B, replicas=2)
         pairs = [dist.new_group([first, first + RANKS // 2], group_desc="tensor parallel") for first in (0, 1)]
         pair = pairs[dist.get_rank() % 2]
         self.model.register_forward_hook(lambda _module, _given, out: _Summed.apply(out, pair))
@@ -179,15 +179,15 @@ class _Summed(torch.autograd.Function):
         return gradient, None
 
 
-MESH_JOBS: dict[str, Callable[[int], Job]] = {
+MESH_JOBS: dict[str, Callable[[Pace], Job]] = {
     "hybrid-fsdp2": HybridShards,
     "tensor-fsdp2": TensorShards,
     "zero1": RedundantStates,
     "ring": Ring,
-    "gpipe": lambda seed: Stages(seed, ScheduleGPipe),
-    "1f1b": lambda seed: Stages(seed, Schedule1F1B),
-    "1f1b-twice": lambda seed: Stages(seed, Schedule1F1B, replicas=2),
-    "1f1b-uneven": lambda seed: Stages(seed, Schedule1F1B, last=1.4),
+    "gpipe": lambda pace: Stages(pace, ScheduleGPipe),
+    "1f1b": lambda pace: Stages(pace, Schedule1F1B),
+    "1f1b-twice": lambda pace: Stages(pace, Schedule1F1B, replicas=2),
+    "1f1b-uneven": lambda pace: Stages(pace, Schedule1F1B, last=1.4),
     "1f1b-tensor": TensorStages,
     "interleaved": Looped,
 }

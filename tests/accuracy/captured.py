@@ -28,6 +28,7 @@ nothing is judged.
 """
 _ON = {
     "cores": "Over gloo, on the cores of one host",
+    "network": "Over gloo, each rank a host of its own (network namespaces, cables of 1 Gbit/s)",
     "gpu": "Over NCCL, all ranks on one GPU under the multi-process service, each a host of its own to NCCL",
 }
 _COLUMNS = """

@@ -123,9 +123,11 @@ def _named(
         accepted |= {(kind, ranks)} | {
             ("communicator", name) for name, own in groups.items() if ranks == frozenset(own)
         }
-        if len(ranks) == len(truth["hosts"]):
-            # Between the only two hosts lies the whole network.
+        if len(ranks) in (1, len(truth["hosts"])):
+            # Between the only two hosts, or racks, lies the whole network. Whose link is slow is only told by calls
+            # that leave some hosts out.
             accepted.add(("job", "all"))
+        accepted |= {(kind, frozenset(one)) for one in trouble.get("links", ())}
     elif not slowed:
         # A stage may be a host.
         accepted |= {(kind, ranks), ("stage", ranks)}

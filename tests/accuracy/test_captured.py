@@ -50,3 +50,13 @@ def test_what_was_injected_costs_what_steps_took_longer_than_clean_ones() -> Non
     assert (truth["troubles"][0]["subject_kind"], truth["troubles"][0]["subject"]) == ("rank", "2")
     once = capture.truth_of("paced-sleep_once", times)["troubles"][0]
     assert once["removed_ns"] == [4 if step == 11 else 0 for step in range(capture.RECORDED)]
+
+
+def test_of_a_slow_cable_the_link_is_at_fault_and_no_rank() -> None:
+    capture = pytest.importorskip("tests.accuracy.capture", exc_type=ImportError)
+    times = [[[10 * i, 10 * i + 10] for i in range(capture.CLEAN + capture.RECORDED)]] * capture.RANKS
+
+    nic, uplink = (capture.truth_of(f"paced-{kind}", times)["troubles"][0] for kind in ("slow_nic", "slow_uplink"))
+
+    assert (nic["subject_kind"], nic["ranks"], nic["links"]) == ("link", [2], [])
+    assert (uplink["subject_kind"], uplink["ranks"], uplink["links"]) == ("link", [0, 1, 2, 3], [[1, 2]])

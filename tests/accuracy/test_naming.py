@@ -14,6 +14,8 @@ HOST = {"subject_kind": "host", "subject": "node1", "ranks": [2, 3]}
 STAGE = {"subject_kind": "stage", "subject": "1", "ranks": [2, 3]}
 LINK = {"subject_kind": "link", "subject": "1, 3", "ranks": [1, 3]}
 BETWEEN_HOSTS = {"subject_kind": "link", "subject": "node0, node1", "ranks": [0, 1, 2, 3]}
+OF_HOST = {"subject_kind": "link", "subject": "2", "ranks": [2]}
+UPLINK = {"subject_kind": "link", "subject": "all", "ranks": [0, 1, 2, 3], "links": [[1, 2]]}
 RANK = {"subject_kind": "rank", "subject": "2", "ranks": [2]}
 EVERYONE = {"subject_kind": "job", "subject": "all", "ranks": [0, 1, 2, 3]}
 
@@ -70,6 +72,13 @@ def test_a_finding_names_a_culprit_by_its_name_or_by_exactly_its_ranks(
         (LINK, {"subject_kind": "communicator", "subject": "2"}, True),
         (LINK, {"subject_kind": "communicator", "subject": "0"}, False),
         (LINK, {"subject_kind": "job", "subject": "all"}, False),
+        # a host's link may be told as the network, not as a rank; an uplink as that of what passes it
+        (OF_HOST, {"subject_kind": "link", "subject": "node2", "ranks": [2]}, True),
+        (OF_HOST, {"subject_kind": "job", "subject": "all"}, True),
+        (OF_HOST, {"subject_kind": "link", "subject": "node3", "ranks": [3]}, False),
+        (OF_HOST, {"subject_kind": "rank", "subject": "2"}, False),
+        (UPLINK, {"subject_kind": "link", "subject": "1, 2", "ranks": [1, 2]}, True),
+        (UPLINK, {"subject_kind": "link", "subject": "2, 3", "ranks": [2, 3]}, False),
         (BETWEEN_HOSTS, {"subject_kind": "job", "subject": "all"}, True),
         (BETWEEN_HOSTS, {"subject_kind": "link", "subject": "node0, node1"}, True),
     ],
