@@ -248,6 +248,25 @@ class TestOfHosts:
         transfer = "SELECT SUM(duration_ns) FROM timeline.phase WHERE rank = 0 AND phase = 'transfer'"
         assert rows_of(store, transfer) == [(50,)]
 
+    def test_in_a_ring_a_rank_is_blocked_until_it_has_what_its_neighbour_sent(self) -> None:
+        # each sends to the next one and receives from the one before; what goes from 0 to 1 is long on its way
+        # rank 0   |send to 1, receive from 2  10–20|
+        # rank 1   |send to 2, receive from 0  10––––––––––––60|
+        # rank 2   |send to 0, receive from 1  10––25|
+        traces = [Trace(rank).step(1, 0, 100).host_work("aten::mm", 0, 10) for rank in range(3)]
+        for rank, (trace, end) in enumerate(zip(traces, (20, 60, 25), strict=True)):
+            for op, peer, at in (("send", (rank + 1) % 3, 10), ("recv", (rank - 1) % 3, 13)):
+                host_call(trace, op, peer, at, end)
+                shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
+                trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
+            trace.host_work("aten::mm", end, 100)
+        store = told(*traces, stage="graph")
+
+        met = "FROM {} AS a JOIN timeline.message AS m USING (collective_id) WHERE a.rank = 1 ORDER BY m.source_rank"
+        for table in ("timeline.arrival", "graph.arrival"):
+            ends = f"SELECT m.source_rank, m.destination_rank, a.end_ns {met.format(table)}"
+            assert rows_of(store, ends) == [(0, 1, 60), (1, 2, 25)]
+
 
 class TestClocks:
     """Messages tie the clocks of stages that nothing else ties."""

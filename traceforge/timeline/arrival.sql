@@ -41,7 +41,7 @@ WITH called AS (
     m.run_id, m.collective_id AS match_id, m.is_rooted, m.rank, m.call_id, c.raw_issue_ns, c.raw_arrival_ns, c.raw_end_ns,
     g.size = 1 AND g.origin <> 'unknown' AS is_alone,
     -- Who receives in the same call is blocked until that is there.
-    c.op = 'send' AND m.direction IS DISTINCT FROM 'both' AND NOT c.on_device AS is_host_send,
+    m.direction IS NOT DISTINCT FROM 'send' AND NOT c.on_device AS is_host_send,
     CASE WHEN c.raw_issue_ns < s.raw_end_ns THEN s.iteration END AS iteration,
     k.residual_ns
   FROM align.match AS m
