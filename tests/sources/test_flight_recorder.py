@@ -136,3 +136,35 @@ def test_json_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputUnusableError, match="not well-formed"):
         SOURCE.read(tmp_path / "dump", lambda _batch: None, ReadOptions())
+
+
+def test_json_as_pytorch_writes_it_says_the_same_as_the_pickle(tmp_path: Path) -> None:
+    # given progress as texts, moments of 0 that nobody noticed, and a send that is called no message
+    entry = {
+        "collective_seq_id": 4,
+        "p2p_seq_id": 1,
+        "pg_id": 2,
+        "process_group": ["5", "PIPELINE"],
+        "profiling_name": "nccl:send 0->1",
+        "is_p2p": False,
+        "state": "scheduled",
+        "time_discovered_started_ns": 0,
+        "time_discovered_completed_ns": 0,
+    }
+    status = {"2": {"last_enqueued_collective": "4", "last_started_collective": "-1", "last_completed_collective": "3"}}
+    groups = {"5": {"name": "5", "desc": "PIPELINE", "ranks": "[0, 1]"}}
+    (tmp_path / "dump_0").write_text(json.dumps({"entries": [entry], "pg_config": groups, "pg_status": status}))
+    batches: list[Batch] = []
+
+    read_dump(tmp_path / "dump_0", batches.append, ReadOptions())
+
+    rows = {batch.table.removeprefix("raw.flight_recorder_"): batch.rows.to_dicts()[0] for batch in batches}
+    assert rows["progress"] == {"process_group_id": 2, "last_enqueued": 4, "last_started": -1, "last_completed": 3}
+    assert (rows["entry"]["is_p2p"], rows["entry"]["raw_noticed_start_ns"]) == (True, None)
+    assert rows["entry"]["raw_noticed_end_ns"] is None
+
+
+def test_json_of_a_process_in_which_nothing_was_under_way_is_a_dump() -> None:
+    assert SOURCE.recognises(
+        b'{"comm_lib_version":"2.27.5","pg_config":{"0":{}},"pg_status":{"0":{}},"version":"2.10"}'
+    )

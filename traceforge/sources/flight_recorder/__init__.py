@@ -17,10 +17,14 @@ class FlightRecorderSource:
     name = "flight_recorder"
 
     def recognises(self, head: bytes) -> bool:
-        """Whether the first bytes name what only a dump has, in a pickle or an object of JSON."""
+        """Whether the first bytes name what only a dump has, in a pickle or an object of JSON.
+
+        Where nothing was under way, JSON has no list of entries.
+        """
         text = head.lstrip()
         if text[:1] == b"{":
-            return b'"entries"' in text and (b'"collective_seq_id"' in text or b'"pg_config"' in text)
+            others = (b'"collective_seq_id"' in text or b'"pg_config"' in text) and b'"entries"' in text
+            return others or (b'"pg_config"' in text and b'"pg_status"' in text)
         return head[:1] == b"\x80" and b"entries" in head and (b"collective_seq_id" in head or b"pg_config" in head)
 
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:

@@ -1,7 +1,8 @@
 """One dump. In: a path. Out: batches of raw.flight_recorder_* rows, and a summary.
 
 Idea: every field is taken only if it is of the type it should be; a dump is a stranger's file. The rank is not stated
-inside, but it is a member of every group that the dump describes: often only one rank is in all of them.
+inside, but it is a member of every group that the dump describes: often only one rank is in all of them. The JSON
+that PyTorch writes holds progress as texts, 0 for moments that are not known, and calls every operation a collective.
 Not handled: dumps above 512 MiB; which group a progress counter belongs to (`fabric.group_progress` says).
 """
 
@@ -23,7 +24,8 @@ _LARGEST_BYTES = 512 * 1024 * 1024
 _MILLISECOND_NS = 1_000_000
 _MOST_FRAMES = 24
 _LONGEST_FRAME = 300
-_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
+_MESSAGE = re.compile(r"\w+:(?:send|recv) \d+(?:->|<-)\d+", re.ASCII)
 _COUNTED = ("enqueued", "started", "completed")
 
 _GROUP: dict[str, pl.DataType] = {
@@ -101,7 +103,8 @@ def _json(data: bytes, path: Path) -> object:
 def _entry(number: int, entry: Dump) -> dict[str, object]:
     group = entry.get("process_group")
     first = group[0] if isinstance(group, list | tuple) and group else None
-    is_p2p = entry.get("is_p2p")
+    is_p2p, name = entry.get("is_p2p"), _text(entry.get("profiling_name"))
+    is_message = name is not None and _MESSAGE.match(name) is not None
     retired = entry.get("retired")
     return {
         "entry_id": number,
@@ -110,12 +113,12 @@ def _entry(number: int, entry: Dump) -> dict[str, object]:
         "process_group_name": _text(first),
         "collective_sequence": _integer(entry.get("collective_seq_id")),
         "p2p_sequence": _integer(entry.get("p2p_seq_id")),
-        "name": _text(entry.get("profiling_name")),
-        "is_p2p": is_p2p if isinstance(is_p2p, bool) else None,
+        "name": name,
+        "is_p2p": is_message or (is_p2p if isinstance(is_p2p, bool) else None),
         "state": _text(entry.get("state")),
         "raw_created_ns": _integer(entry.get("time_created_ns")),
-        "raw_noticed_start_ns": _integer(entry.get("time_discovered_started_ns")),
-        "raw_noticed_end_ns": _integer(entry.get("time_discovered_completed_ns")),
+        "raw_noticed_start_ns": _integer(entry.get("time_discovered_started_ns")) or None,
+        "raw_noticed_end_ns": _integer(entry.get("time_discovered_completed_ns")) or None,
         "duration_ns": _milliseconds(entry.get("duration_ms")),
         "timeout_ns": _milliseconds(entry.get("timeout_ms")),
         "in_shapes": _as_json(entry.get("input_sizes")),
@@ -147,7 +150,7 @@ def _progress(status: object) -> list[dict[str, object]]:
     """How far the process got in each group, by the group's number in the process: that is no group's name."""
     found: list[dict[str, object]] = []
     for key, stated in status.items() if isinstance(status, dict) else ():
-        number = _integer(int(key) if isinstance(key, str) and _NUMBER.fullmatch(key) else key, 31)
+        number = _integer(key, 31)
         if number is not None and isinstance(stated, dict):
             counts = {f"last_{name}": _integer(stated.get(f"last_{name}_collective")) for name in _COUNTED}
             found.append({"process_group_id": number, **counts})
@@ -190,6 +193,8 @@ def _stack(frames: object) -> str | None:
 
 
 def _integer(value: object, bits: int = 63) -> int | None:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and isinstance(value, int) and -(2**bits) <= value < 2**bits else None
 
