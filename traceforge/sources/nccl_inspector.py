@@ -1,8 +1,9 @@
 """Files of the NCCL Inspector plug-in. In: a file of JSON lines. Out: raw.nccl_inspector_operation rows.
 
 Idea: a line is an operation of a rank, with its number in the communicator, its size and its measured duration: the
-best timing that NCCL itself gives. Seen: output format 4.0 of NCCL 2.28 to 2.30. Not handled: the Prometheus mode,
-which keeps no single operations.
+best timing that NCCL itself gives. Since output format 4.3 a marker says once whose operations follow, and how many.
+Seen: output format 4.0 of NCCL 2.28 to 2.30; of 4.1 to 4.4 what their documentation shows. Not handled: the Prometheus
+mode, which keeps no single operations; the steps of NCCL's proxy.
 """
 
 from collections.abc import Callable
@@ -48,8 +49,15 @@ _ISSUES = {
         "lines that are no JSON object, or above 16 MiB, were left out",
     ),
     "nccl_inspector_without_operation": ("info", "lines that state no operation were left out"),
+    "nccl_inspector_without_rank": ("warning", "operations whose marker is missing: whose they are is not known"),
+    "nccl_inspector_overwritten": (
+        "warning",
+        "operations that the Inspector lost: lower NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS",
+    ),
     "nccl_inspector_damaged_compression": ("warning", "the compressed data is damaged; what precedes it is read"),
 }
+
+_LOST_LINES = ("nccl_inspector_unreadable_line", "nccl_inspector_without_operation")
 
 
 class _Header(msgspec.Struct):
@@ -93,11 +101,66 @@ class _Performance(msgspec.Struct):
     event_trace_ts: _Events | None = None
 
 
+class _Marker(msgspec.Struct):
+    coll_records: int = 0
+    p2p_records: int = 0
+    proxy_records: int = 0
+    coll_dropped_since_last_dump: int = 0
+    p2p_dropped_since_last_dump: int = 0
+
+
 class _Line(msgspec.Struct):
     header: _Header | None = None
     metadata: _Metadata | None = None
+    dump_stats: _Marker | None = None
     coll_perf: _Performance | None = None
     p2p_perf: _Performance | None = None
+
+
+class _Lines:
+    """What the lines of one file say, in order.
+
+    Attributes:
+        found: how often each issue was found, and in which line first.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, tuple[int, int]] = {}
+        self._decoder = msgspec.json.Decoder(_Line, strict=False)
+        self._marker = _Line()
+        self._left = 0
+
+    def row(self, line: bytes | None, number: int) -> dict[str, object] | None:
+        """The operation of a line, or None where it states none."""
+        if line is not None and not line.strip():
+            return None
+        try:
+            stated = self._decoder.decode(line or b"")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self._left -= 1
+            self._note("nccl_inspector_unreadable_line", number)
+            return None
+        if stated.dump_stats is not None and stated.header is not None:
+            counts = stated.dump_stats
+            self._marker, self._left = stated, counts.coll_records + counts.p2p_records + counts.proxy_records
+            lost = max(0, counts.coll_dropped_since_last_dump) + max(0, counts.p2p_dropped_since_last_dump)
+            self._note("nccl_inspector_overwritten", number, lost)
+            return None
+        self._left -= 1
+        perf = stated.coll_perf or stated.p2p_perf
+        if perf is None or not (perf.coll or perf.p2p):
+            self._note("nccl_inspector_without_operation", number)
+            return None
+        if stated.header is None and self._left >= 0:
+            stated = self._marker
+        elif stated.header is None:
+            self._note("nccl_inspector_without_rank", number)
+        return _operation(stated, perf, number)
+
+    def _note(self, code: str, number: int, count: int = 1) -> None:
+        known, first = self.found.get(code, (0, number))
+        if known + count:
+            self.found[code] = (known + count, first)
 
 
 class NcclInspectorSource:
@@ -116,13 +179,12 @@ class NcclInspectorSource:
         Raises:
             InputUnusableError: the file cannot be opened, or no line of it states an operation.
         """
-        decoder = msgspec.json.Decoder(_Line, strict=False)
+        lines = _Lines()
         rows: list[dict[str, object]] = []
-        lost: dict[str, tuple[int, int]] = {}
         stored = number = 0
         with ByteStream(path, options.report_progress) as stream:
             for number, line in enumerate(bounded_lines(stream), start=1):
-                row = _row(decoder, line, number, lost)
+                row = lines.row(line, number)
                 if row is not None:
                     rows.append(row)
                 if len(rows) >= _BATCH_ROWS:
@@ -130,31 +192,14 @@ class NcclInspectorSource:
         stored += _hand_over(rows, emit)
         if not stored:
             raise InputUnusableError("no operation of the NCCL Inspector can be read", where=str(path))
-        issues = [_issue(code, count, first) for code, (count, first) in lost.items()]
+        issues = [
+            _issue(code, count, first, is_lost=code in _LOST_LINES) for code, (count, first) in lines.found.items()
+        ]
         if stream.damage is not None:
             issues.append(_issue("nccl_inspector_damaged_compression", 1, number, is_lost=False))
         return SourceSummary(
             _KIND, None, None, None, stored + sum(one.lost_events for one in issues), stored, tuple(issues)
         )
-
-
-def _row(
-    decoder: msgspec.json.Decoder[_Line], line: bytes | None, number: int, lost: dict[str, tuple[int, int]]
-) -> dict[str, object] | None:
-    if line is not None and not line.strip():
-        return None
-    try:
-        stated = decoder.decode(line or b"")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        code = "nccl_inspector_unreadable_line"
-    else:
-        perf = stated.coll_perf or stated.p2p_perf
-        if perf is not None and (perf.coll or perf.p2p):
-            return _operation(stated, perf, number)
-        code = "nccl_inspector_without_operation"
-    count, first = lost.get(code, (0, number))
-    lost[code] = (count + 1, first)
-    return None
 
 
 def _operation(stated: _Line, perf: _Performance, number: int) -> dict[str, object]:
