@@ -48,6 +48,10 @@ class _Unnamed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     phases: tuple[str, ...]
 
 
+class _Profiler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    categories: tuple[str, ...]
+
+
 class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The whole file.
 
@@ -58,6 +62,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
         canonical_categories: today's spelling of older and other vendors' categories.
         classes: event classes by precedence.
         unnamed: what owns time under no name.
+        profiler: what else the profiler writes.
     """
 
     collective_libraries: tuple[str, ...]
@@ -66,6 +71,13 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     canonical_categories: dict[str, str]
     classes: tuple[EventClass, ...] = msgspec.field(name="class")
     unnamed: _Unnamed
+    profiler: _Profiler
+
+    @cached_property
+    def known_categories(self) -> frozenset[str]:
+        """Categories that PyTorch's profiler writes, in any spelling."""
+        classed = (one.categories or () for one in self.classes)
+        return frozenset(self.profiler.categories).union(self.canonical_categories, *classed)
 
     @cached_property
     def activities(self) -> tuple[EventClass, ...]:

@@ -41,7 +41,9 @@ def slow_job(tmp_path: Path) -> Path:
     folder = tmp_path / "slow"
     folder.mkdir()
     for rank in range(2):
-        events = b",".join([b'{"ph": "X", "name": "\\ud800", "pid": [1], "tid": 1, "ts": "x", "dur": 1}'] * 300_000)
+        events = b",".join(
+            [b'{"ph": "X", "cat": "cpu_op", "name": "\\ud800", "pid": [1], "tid": 1, "ts": "x", "dur": 1}'] * 300_000
+        )
         (folder / f"rank{rank}.json").write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + events + b"]}")
     return folder
 

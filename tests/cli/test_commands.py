@@ -276,7 +276,7 @@ def test_replay_answers_what_if_and_sweeps(healthy: Path) -> None:
 
 def test_strict_fails_where_something_was_left_out(tmp_path: Path) -> None:
     # given a trace that breaks off
-    text = '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 0, "tid": 0}, {"ph": "X", "na'
+    text = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 1, "pid": 0}, {"ph": "X", "na'
     (tmp_path / "rank0.pt.trace.json").write_text(text, encoding="utf-8")
 
     # when it is ingested, strictly and not

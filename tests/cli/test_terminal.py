@@ -74,7 +74,7 @@ def test_colour_is_left_out_where_it_is_not_wanted(
 
 
 def test_progress_is_drawn_on_a_terminal_only(tmp_path: Path) -> None:
-    trace = '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]}'
+    trace = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]}'
     (tmp_path / "rank0.pt.trace.json").write_text(trace, encoding="utf-8")
     shown = on_terminal("info", tmp_path)
     assert "reading" in shown

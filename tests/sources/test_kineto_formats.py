@@ -273,3 +273,29 @@ def test_an_empty_list_of_events_is_reported(read_kineto: Read) -> None:
     assert (reading.summary.event_count, reading.summary.rank) == (0, 2)
     assert reading.codes == ["kineto_no_events"]
     assert len(reading.rows("profile")) == 1
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"ph": "X", "cat": "devtools.timeline", "name": "RunTask", "pid": 1, "tid": 1, "ts": 5, "dur": 1}],
+        [{"ph": "X", "name": "Source", "pid": 1, "tid": 1, "ts": 5, "dur": 1}],
+        [OP, {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "Ascend Hardware"}}],
+    ],
+    ids=["other categories", "no category", "a device without categories"],
+)
+def test_what_another_tool_wrote_is_no_trace(tmp_path: Path, events: list[dict[str, object]]) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+
+    with pytest.raises(NotATraceError, match=r"of another tool|Ascend"):
+        SOURCE.read(path, lambda _batch: None, ReadOptions())
+
+
+@pytest.mark.parametrize("beside", [{}, {"traceName": "a"}], ids=["a known category", "a key of the header"])
+def test_one_sign_of_the_profiler_makes_it_a_trace(tmp_path: Path, beside: dict[str, object]) -> None:
+    path = tmp_path / "trace.json"
+    own = {"ph": "X", "name": "forward", "ts": 1, "dur": 1}
+    path.write_text(json.dumps({"traceEvents": [own] if beside else [own, OP], **beside}))
+
+    assert SOURCE.read(path, lambda _batch: None, ReadOptions()).stored_count == (1 if beside else 2)

@@ -46,6 +46,9 @@ def test_traces_of_every_era_are_recognised(head: bytes) -> None:
         # Horovod's timeline, and what NCCL's example of a profiler plug-in writes
         b'[\n{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 100, "pid": 1},',
         b'[\n{"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 1.5, "args": {}},',
+        # PyTorch's profiler before 1.8, and ONNX Runtime's
+        b'[{"name": "aten::add", "ph": "X", "ts": 1.5, "dur": 2.0, "tid": 1, "pid": "CPU functions", "args": {}}]',
+        b'[\n{"cat" : "Session","pid" :7,"tid" :7,"dur" :9,"ts" :5,"ph" : "X","name" :"session_run"}',
         b"node1:123:456 [0] NCCL INFO Bootstrap",
         b"\x00\x01\x02binary",
         b'{"loss": 0.5}\n{"loss": 0.4}',

@@ -100,7 +100,7 @@ def test_facts_of_any_small_job_are_equal(jobs: list[list[dict[str, object]]], w
 def test_files_that_fail_leave_the_numbers_of_the_others_alike(tmp_path: Path) -> None:
     # given three traces, of which the second ends before its first event
     for rank in (0, 2):
-        event = {"ph": "X", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+        event = {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
         (tmp_path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": [event]}))
     (tmp_path / "rank1.json.gz").write_bytes(b"\x1f\x8b\x08\x00")
     (tmp_path / "copy.json").write_bytes((tmp_path / "rank2.json").read_bytes())

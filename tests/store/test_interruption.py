@@ -237,7 +237,7 @@ def test_a_disk_that_is_really_full_costs_no_file_that_was_whole(small_disk: Pat
 
 def test_what_is_no_file_is_passed_over_and_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
     # given one trace among a folder, a pipe, a socket, a loop of links and a file that is gone when it is read
-    trace = json.dumps([{"ph": "X", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
+    trace = json.dumps([{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
     (tmp_path / "rank0.json").write_text(trace)
     (tmp_path / "rank1.json").mkdir()
     os.mkfifo(tmp_path / "rank2.json")
@@ -256,7 +256,7 @@ def test_what_is_no_file_is_passed_over_and_what_cannot_be_read_is_counted(tmp_p
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_counted_and_the_others_are_read(tmp_path: Path) -> None:
-    trace = json.dumps([{"ph": "X", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
+    trace = json.dumps([{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
     for name in ("rank0.json", "rank1.json"):
         (tmp_path / name).write_text(trace)
     (tmp_path / "rank1.json").chmod(0)

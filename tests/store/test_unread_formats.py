@@ -42,6 +42,17 @@ COMMANDS = {
         "torch.profiler",
     ),
     "snapshot.pickle": (pickle.dumps({"segments": [], "device_traces": [[]]}, protocol=4), "torch.profiler"),
+    "snapshot.json": (b'{"segments": [{"device": 0, "address": 1}], "device_traces": [[]]}', "torch.profiler"),
+    "settings.json": (b'{"allocator_settings": {}, "device_traces": [[]], "segments": []}', "torch.profiler"),
+    "mem.raw.json": (b"[[-1, 0, 1024, 0], [17000, 1, 2048, 1]]", "timelines of memory"),
+    "old.json": (
+        b'[{"name": "aten::add", "ph": "X", "ts": 1.5, "dur": 2.0, "tid": 1, "pid": "CPU functions", "args": {}}]',
+        "shows no kernels",
+    ),
+    "cuda.json": (b'[{"name": "add", "ph": "X", "ts": 1.5, "tid": 0, "pid": "CUDA functions"}]', "shows no kernels"),
+    "session.json": (b'[\n{"cat" : "Session","pid" :7,"ts" :5,"ph" : "X","name" :"session_run"}', "ONNX Runtime"),
+    "pointer.json": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "git lfs pull"),
+    "py.json": (b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{}}', "speedscope"),
     "table.txt": (b"-" * 55 + b"  " + b"-" * 12 + b"  \n" + b" " * 40 + b"Name    Self CPU %", "export_chrome_trace"),
     "dmon.txt": (b"# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C\n    0     61     38", "--query-gpu"),
     "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),
@@ -80,7 +91,9 @@ def test_alone_they_end_the_command_and_beside_traces_they_are_an_issue(tmp_path
         with pytest.raises(NotATraceError) as refused:
             api.ingest([tmp_path], store, jobs=1)
 
-        (tmp_path / "rank0.json.gz").write_bytes(gzip.compress(b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1}]}'))
+        (tmp_path / "rank0.json.gz").write_bytes(
+            gzip.compress(b'{"traceName": "a", "traceEvents": [{"ph": "X", "name": "a", "ts": 1}]}')
+        )
         api.ingest([tmp_path], store, jobs=1)
         details = rows_of(store, "SELECT detail FROM meta.issue WHERE code = 'file_not_recognised'")
 

@@ -80,7 +80,29 @@ _FORMATS = (
     ),
     _UnreadFormat(
         "PyTorch's snapshots of memory ({name}) tell of no time: record the steps with torch.profiler",
-        begins=rb"\x80[\x02-\x05].{0,16}(?:X.{4}|\x8c.)(?:segments|device_traces)",
+        begins=rb"\x80[\x02-\x05].{0,16}(?:X.{4}|\x8c.)(?:segments|device_traces)"
+        rb'|\s*\{.*"(?:device_traces|allocator_settings|external_annotations)"\s*:'
+        rb'|\s*\{\s*"segments"\s*:\s*\[\s*\{\s*"(?:device|address)"\s*:',
+    ),
+    _UnreadFormat(
+        "PyTorch's timelines of memory ({name}) tell of no work: record the steps with torch.profiler",
+        begins=rb"\s*\[\s*\[-?\d+, \d+, -?\d+, \d+\]",
+    ),
+    _UnreadFormat(
+        "what PyTorch's profiler wrote before 1.8 or without Kineto ({name}) shows no kernels: use torch.profiler",
+        begins=rb'\s*\[.*"pid"\s*:\s*"(?:[CGNX]PU|CUDA) functions"',
+    ),
+    _UnreadFormat(
+        "ONNX Runtime's profile ({name}) is of one process: record the steps on every rank with torch.profiler",
+        begins=rb'\s*\[.*"cat"\s*:\s*"Session"',
+    ),
+    _UnreadFormat(
+        "{name} is a pointer of Git LFS, not the file itself: git lfs pull",
+        begins=rb"version https://git-lfs\.github\.com/spec/v1\n",
+    ),
+    _UnreadFormat(
+        "stacks for speedscope ({name}) tell of no device: record the steps on every rank with torch.profiler",
+        begins=rb'\s*\{.*"https://www\.speedscope\.app/file-format-schema\.json"',
     ),
     _UnreadFormat(
         "the table that torch.profiler prints holds sums: prof.export_chrome_trace('rank0.pt.trace.json')",

@@ -2,12 +2,13 @@
 
 Idea: the file is read once, in units of some 256 KiB cut at event boundaries, each decoded into typed structs and
 turned into columns at once, so that memory does not grow with the file; times keep every digit.
-Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and other tools' Chrome traces.
-Not handled: execution traces (`nodes`), traces split over several files. Ascend's `trace_view.json`, Horovod's timeline
-and what NCCL's example of a profiler plug-in writes are refused, where their first bytes tell them.
+Seen: PyTorch 1.8 to 2.13 on CUDA, ROCm, MTIA and CPU, and what other tools made of such traces.
+Not handled: execution traces (`nodes`), traces split over several files. Ascend's `trace_view.json`, Horovod's
+timeline, what NCCL's example of a profiler plug-in, ONNX Runtime and PyTorch's profiler before 1.8 write are refused,
+where their first bytes tell them; Chrome traces of any other tool where no event has a category of PyTorch's.
 
 Modules in the order in which bytes pass them: opening, splitter (native where text is plain; else decode, or lenient,
-elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document;
+elements where it is damaged), kinds, columns (exact_time), collectives, tracks, document, others;
 issues counts what was lost.
 """
 
@@ -29,10 +30,12 @@ _COPY_OF_XPLANE = re.compile(
     re.DOTALL,
 )
 # Ascend's events have no category that tells the device's from the host's, Horovod's timeline is of one process, and
-# NCCL's example of a profiler plug-in writes a list of events that begin and end, on a clock of each process.
+# NCCL's example of a profiler plug-in writes a list of events that begin and end, on a clock of each process. PyTorch's
+# profiler before 1.8 times operations on a device, which may rest in them; ONNX Runtime's kernels are of no training.
 _OF_OTHERS = re.compile(
     rb'"name"\s*:\s*"(?:Ascend Hardware|NEGOTIATE_[A-Z]+)"'
     rb'|"cat"\s*:\s*"(?:GROUP|GROUP_API|COLL|P2P|PROXY)"\s*,\s*"ph"\s*:\s*"[be]"'
+    rb'|"pid"\s*:\s*"(?:[CGNX]PU|CUDA) functions"|"cat"\s*:\s*"Session"'
 )
 _FIRST_OBJECT = re.compile(rb"\[\s*(\{.{0,4096})", re.DOTALL)
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
@@ -76,10 +79,11 @@ class KinetoSource:
 
         Raises:
             InputUnusableError: nothing of the file can be used.
+            NotATraceError: another tool wrote it.
         """
         from traceforge.sources.kineto.reader import read_file
 
-        return read_file(path, emit, options, native=native)
+        return read_file(path, emit, options, native=native, of_any_tool=False)
 
 
 SOURCE: Source = KinetoSource()

@@ -18,6 +18,7 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.reading.operation_inputs import OperationInputs
 from traceforge.sources.kineto.decode import Event
 from traceforge.sources.kineto.tracks import LONGEST_TEXT, NAMING_EVENTS, TrackNames, shortened
+from traceforge.vocabulary import vocabulary
 
 FLOW_PHASES = frozenset("stf")
 MOST_NAMES = 131_072
@@ -77,6 +78,7 @@ class Kinds:
 
     Attributes:
         first_id: the first number of the table in use; smaller ones are no longer known.
+        are_of_pytorch: whether PyTorch's profiler writes the category of any event.
     """
 
     def __init__(self, tracks: TrackNames, issues: IssueLog) -> None:
@@ -89,6 +91,8 @@ class Kinds:
         self._rows: list[KindRow] = []
         self._flags = bytearray()
         self.first_id = 0
+        self.are_of_pytorch = False
+        self._of_pytorch = vocabulary().known_categories
 
     def ids(self, events: list[Event]) -> list[int]:
         """The kind of every event; `flags` of it can be asked until `flush`."""
@@ -121,6 +125,7 @@ class Kinds:
         if self._ids[key] == next_id:
             flags = _flags(phase, category, kept_name)
             self._rows.append(row)
+            self.are_of_pytorch = self.are_of_pytorch or category in self._of_pytorch
             self._flags.append(flags & ~Flag.NAMES_A_TRACK if is_nowhere else flags)
 
     def _bounded_name(self, name: str | None, kind_id: int) -> str | None:

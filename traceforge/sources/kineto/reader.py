@@ -22,6 +22,7 @@ from traceforge.sources.kineto.issues import new_log
 from traceforge.sources.kineto.kinds import Flag, FlagArray, Kinds
 from traceforge.sources.kineto.native import NativeColumns, ScannedUnit, native_columns
 from traceforge.sources.kineto.opening import read_opening
+from traceforge.sources.kineto.others import refuse_others
 from traceforge.sources.kineto.splitter import UNIT_BYTES, AnyUnit, Splitter
 from traceforge.sources.kineto.tracks import TrackNames
 
@@ -39,6 +40,7 @@ def read_file(
     unit_bytes: int = UNIT_BYTES,
     batch_rows: int = BATCH_ROWS,
     native: bool = True,
+    of_any_tool: bool = True,
 ) -> SourceSummary:
     """Read a file, handing over batches of at least `batch_rows` events.
 
@@ -49,12 +51,15 @@ def read_file(
         unit_bytes: how much text is decoded at a time; the result does not depend on it.
         batch_rows: how many events a batch holds, up to one unit more.
         native: read plain events with the scanner in C, where it is installed; the result does not depend on it.
+        of_any_tool: read also what another tool than PyTorch's profiler wrote.
 
     Raises:
         InputUnusableError: nothing of the file can be used.
+        NotATraceError: another tool wrote it.
     """
     with no_garbage_collection():
-        return _KinetoReading(path, emit, options, batch_rows, native).run(unit_bytes)
+        reading = _KinetoReading(path, emit, options, batch_rows, native)
+        return reading.run(unit_bytes, of_any_tool=of_any_tool)
 
 
 class _KinetoReading:
@@ -78,7 +83,7 @@ class _KinetoReading:
         self._base_ns: int | None = None
         self._stored = 0
 
-    def run(self, unit_bytes: int) -> SourceSummary:
+    def run(self, unit_bytes: int, *, of_any_tool: bool) -> SourceSummary:
         with ByteStream(self._path, self._options.report_progress) as stream:
             opening = read_opening(stream, unit_bytes, str(self._path), self._issues)
             if BASE_TIME_KEY in opening.members or not opening.is_object:
@@ -87,7 +92,10 @@ class _KinetoReading:
             for unit in splitter.units():
                 self._take(unit)
             self._flush()
-        facts = FileFacts(bounded({**opening.members, **splitter.members}, self._issues))
+        members = {**opening.members, **splitter.members}
+        if self._stored and not of_any_tool:
+            refuse_others(self._path, self._kinds, self._tracks, members)
+        facts = FileFacts(bounded(members, self._issues))
         return self._finish(facts, base_time_ns(splitter.members))
 
     def _take(self, unit: AnyUnit) -> None:

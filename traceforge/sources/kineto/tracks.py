@@ -64,6 +64,10 @@ class TrackNames:
         elif event_name == "thread_name":
             _put(self._thread_names, (process, thread), args.name)
 
+    def has_process(self, name: str) -> bool:
+        """Whether a process is called so."""
+        return name in self._process_names.values()
+
     def frame(self) -> "pl.DataFrame":
         """All tracks as rows of raw.track."""
         import polars as pl
