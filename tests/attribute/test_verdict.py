@@ -217,6 +217,19 @@ def test_a_rank_without_a_kernel_is_told_what_its_host_does_meanwhile() -> None:
     )
 
 
+def test_a_rank_of_which_no_kernel_is_recorded_is_not_told_to_wait_less() -> None:
+    # given steps of 100 us of which the host waits for its device for 1, and nothing else is on record
+    trace = Trace(0)
+    for i in range(12):
+        start = 100 * US * i
+        trace.step(i, start, start + 100 * US)
+        trace.host_work("cudaDeviceSynchronize", start + 10 * US, start + 11 * US, category="cuda_runtime")
+    verdict = verdict_of(trace)
+
+    assert str(verdict["headline"]).startswith("Nothing is known in each 100 µs step: no kernel")
+    assert "Remove what makes the host wait" not in str(verdict["next_step"])
+
+
 def test_a_loss_that_is_no_chance_but_small_is_not_hidden_behind_nothing() -> None:
     # given rank 1 that computes 1.8 % longer in each of 20 iterations
     verdict = verdict_of(*traces_of({(i, 1): 2 * US for i in range(20)}, iterations=20))

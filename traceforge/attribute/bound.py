@@ -145,9 +145,11 @@ def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object
     peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
     by_kernels = other is None or computing >= thresholds.COMPUTING_SHARE or other["share"] < thresholds.BOUND_SHARE
     slow = next((part for part in measured if part["is_avoidable"] and part["bound"] in _KERNEL_PARTS), None)
+    # What the host waits for is no part of a step in which nothing was recorded that could run.
+    runs = computing or facts.get("busy") or (other is not None and other["share"] >= thresholds.BOUND_SHARE)
     if not by_kernels and slow is not None and other is not None and slow["share"] > other["share"]:
         named, sentence = slow, _of_part(slow, computing, measured, {**facts, "is_set": False}, None)
-    elif other is None or (by_kernels and computing):
+    elif other is None or not runs or (by_kernels and computing):
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
         first, recorded = _of_unexplained(computing, measured, facts, store, place) if computing else ("", "")
