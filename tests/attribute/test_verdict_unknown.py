@@ -1,5 +1,6 @@
 """Where recordings cannot tell, the verdict says so, says why, and accuses nobody."""
 
+import json
 from pathlib import Path
 
 from tests.attribute.jobs import verdict_of
@@ -171,4 +172,40 @@ def test_what_was_read_of_a_run_without_times_is_named(tmp_path: Path) -> None:
     assert str(explanation).startswith(
         "Read: 2 files of machines' topology (raw.nccl_topology_node) and 1 file of devices' telemetry "
         "(raw.telemetry_sample), which tell no times of ranks. "
+    )
+
+
+def inspected(rank: int, number: int, taken_us: int) -> str:
+    """A line of NCCL's Inspector: one rank of two."""
+    whole = {
+        "header": {"id": "0xfeed", "rank": rank, "n_ranks": 2},
+        "metadata": {"inspector_output_format_version": "v4.0"},
+        "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_exec_time_us": taken_us},
+    }
+    return json.dumps(whole)
+
+
+def explanation_of(folder: Path) -> str:
+    with Store(None, is_kept=False) as store:
+        add_facts(store, folder)
+        ((explanation,),) = rows_of(built(store, "attribute.verdict"), "SELECT explanation FROM attribute.verdict")
+    return str(explanation)
+
+
+def test_who_came_last_to_what_the_inspector_timed_is_told(tmp_path: Path) -> None:
+    # given three calls, to two of which rank 1 comes 200 us behind rank 0, and to one 100 us before it
+    (tmp_path / "0.log").write_text("\n".join(inspected(0, n, 300 if n else 100) for n in range(3)) + "\n")
+    (tmp_path / "1.log").write_text("\n".join(inspected(1, n, 100 if n else 200) for n in range(3)) + "\n")
+
+    assert explanation_of(tmp_path).startswith(
+        "NCCL's Inspector timed 3 collectives: in communicator 0xfeed the last rank came 200 µs behind the first "
+        "(median), most often rank 1 within it, in 2 of 3 calls. "
+    )
+
+
+def test_of_one_rank_s_inspector_nobody_is_told_to_be_last(tmp_path: Path) -> None:
+    (tmp_path / "0.log").write_text(inspected(0, 7, 300) + "\n")
+
+    assert explanation_of(tmp_path).startswith(
+        "NCCL's Inspector timed 1 collective, none of them on all ranks of its communicator. "
     )

@@ -53,6 +53,7 @@ COMMANDS = {
     "session.json": (b'[\n{"cat" : "Session","pid" :7,"ts" :5,"ph" : "X","name" :"session_run"}', "ONNX Runtime"),
     "pointer.json": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "git lfs pull"),
     "py.json": (b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{}}', "speedscope"),
+    "ras.json": (b'{\n  "nccl_version": "2.29.1",\n  "communicators_count": 1,\n', "flight recorder"),
     "table.txt": (b"-" * 55 + b"  " + b"-" * 12 + b"  \n" + b" " * 40 + b"Name    Self CPU %", "export_chrome_trace"),
     "dmon.txt": (b"# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C\n    0     61     38", "--query-gpu"),
     "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),

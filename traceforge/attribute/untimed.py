@@ -1,6 +1,7 @@
 """What is said of a run without times of ranks. In: its state and what was read. Out: sentences of the verdict.
 
 Execution traces tell what ranks issue and how large it is; topologies and telemetry tell of machines. None tells when.
+NCCL's Inspector tells how far apart ranks came to a call, and no more.
 """
 
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from traceforge.store.database import Store
-from traceforge.units import listed, plural
+from traceforge.units import format_ns, listed, plural
 
 State = Mapping[str, Any]
 
@@ -55,6 +56,36 @@ _READ_OF = MappingProxyType(
     }
 )
 
+# What NCCL's Inspector timed; of the communicator whose ranks waited longest, who came last most often.
+_MEASURED = """
+WITH whole AS (
+  SELECT comm_hash, rank_count, skew_ns, last_rank, COALESCE(last_global_rank, last_rank) AS rank,
+    last_global_rank IS NULL AS is_local
+  FROM fabric.measured
+  WHERE run_id = $1 AND last_rank IS NOT NULL
+),
+communicator AS (
+  SELECT comm_hash, rank_count, COUNT(*) AS calls, CAST(MEDIAN(skew_ns) AS BIGINT) AS skew_ns
+  FROM whole
+  GROUP BY comm_hash, rank_count
+  ORDER BY SUM(skew_ns) DESC, comm_hash
+  LIMIT 1
+),
+latest AS (
+  SELECT rank, is_local, COUNT(*) AS times
+  FROM whole
+  JOIN communicator USING (comm_hash, rank_count)
+  GROUP BY rank, is_local
+  ORDER BY times DESC, rank
+  LIMIT 1
+)
+SELECT (SELECT COUNT(*) FROM fabric.measured WHERE run_id = $1) AS timed, c.comm_hash, c.calls, c.skew_ns, l.*
+FROM (SELECT 1) LEFT JOIN communicator AS c ON true LEFT JOIN latest AS l ON true
+"""
+_BENCHMARKS = """
+SELECT COUNT(*) FROM raw.nccl_bench AS b JOIN meta.source AS s USING (source_id) WHERE s.run_id = ?
+"""
+
 
 def of_graphs(store: Store, state: State) -> str:
     """Size of execution traces, and what is known of their communication."""
@@ -83,4 +114,27 @@ def of_what_was_read(store: Store, run_id: int) -> str:
     """What was read of a run without a timeline, and where it stands; empty where that is nothing of its own."""
     found = [(count, _READ_OF[kind]) for kind, count in store.rows(_WITHOUT_TIMES, [run_id]) if kind in _READ_OF]
     told = listed([f"{plural(count, 'file')} {what}" for count, what in found]) if found else ""
-    return f"Read: {told}, which tell no times of ranks." if told else ""
+    ((benchmarks,),) = store.rows(_BENCHMARKS, [run_id])
+    sentences = (
+        f"Read: {told}, which tell no times of ranks." if told else "",
+        f"Read: {plural(benchmarks, 'row')} of nccl-tests (raw.nccl_bench), which tell of no job."
+        if benchmarks
+        else "",
+        _of_inspector(store, run_id),
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _of_inspector(store: Store, run_id: int) -> str:
+    """How far apart ranks came to what NCCL's Inspector timed; whether that is chance is not judged."""
+    (row,) = store.query(_MEASURED, [run_id]).to_dicts()
+    if not row["timed"]:
+        return ""
+    timed = f"NCCL's Inspector timed {plural(row['timed'], 'collective')}"
+    if row["calls"] is None:
+        return f"{timed}, none of them on all ranks of its communicator."
+    rank = f"rank {row['rank']}{' within it' if row['is_local'] else ''}"
+    return (
+        f"{timed}: in communicator {str(row['comm_hash'])[:40]} the last rank came {format_ns(row['skew_ns'])} behind "
+        f"the first (median), most often {rank}, in {row['times']} of {plural(row['calls'], 'call')}."
+    )

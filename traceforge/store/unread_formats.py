@@ -71,6 +71,10 @@ _FORMATS = (
         begins=rb'\s*\[.*"cat"\s*:\s*"(?:GROUP|GROUP_API|COLL|P2P|PROXY)"\s*,\s*"ph"\s*:\s*"[be]"',
     ),
     _UnreadFormat(
+        "what NCCL's RAS says as JSON ({name}) is not read: give dumps of PyTorch's flight recorder",
+        begins=rb'\s*\{\s*"nccl_version"\s*:.*"communicators_count"\s*:',
+    ),
+    _UnreadFormat(
         "Horovod's timeline ({name}) is what one process saw: record the steps on every rank with torch.profiler",
         begins=rb'\s*\[.*"name"\s*:\s*"NEGOTIATE_[A-Z]+"',
     ),
