@@ -292,6 +292,20 @@ def test_what_another_tool_wrote_is_no_trace(tmp_path: Path, events: list[dict[s
         SOURCE.read(path, lambda _batch: None, ReadOptions())
 
 
+def test_ranks_that_were_merged_into_one_file_are_not_taken_for_one(tmp_path: Path) -> None:
+    # given what SGLang writes beside the traces of its ranks
+    events = []
+    for rank in range(2):
+        pid = f"[TP{rank:02d}] {700 + rank}"
+        events.append({"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "args": {"labels": "CPU"}})
+        events.append({**OP, "pid": pid})
+    path = tmp_path / "merged.trace.json"
+    path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": 0, "world_size": 2}}))
+
+    with pytest.raises(InputUnusableError, match="of 2 processes were merged into one file"):
+        SOURCE.read(path, lambda _batch: None, ReadOptions())
+
+
 @pytest.mark.parametrize("beside", [{}, {"traceName": "a"}], ids=["a known category", "a key of the header"])
 def test_one_sign_of_the_profiler_makes_it_a_trace(tmp_path: Path, beside: dict[str, object]) -> None:
     path = tmp_path / "trace.json"

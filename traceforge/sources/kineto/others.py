@@ -1,19 +1,21 @@
-"""Chrome traces of other tools. In: what a file turned out to hold. Out: an error where PyTorch did not write it.
+"""Chrome traces that are no rank's. In: what a file turned out to hold. Out: an error where it is none.
 
 Idea: browsers, compilers, ONNX Runtime, TensorFlow, Ray and many more write the same JSON. Nothing is known of events
 whose category PyTorch's profiler does not write, and such a file must not pass for a rank that does nothing. Whoever
-makes traces by hand keeps the categories, or a key of the profiler's header.
+makes traces by hand keeps the categories, or a key of the profiler's header. The profiler records one process: where
+there are several, ranks were merged for a viewer, and would be read as one whose devices do the work of all.
 """
 
 from collections.abc import Collection
 from pathlib import Path
 
-from traceforge.errors import NotATraceError
+from traceforge.errors import InputUnusableError, NotATraceError
 from traceforge.sources.kineto.kinds import Kinds
 from traceforge.sources.kineto.tracks import TrackNames
 
 _HEADER_KEYS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceName"})
 _ASCEND = "Ascend Hardware"
+_HOST = "CPU"
 
 
 def refuse_others(path: Path, kinds: Kinds, tracks: TrackNames, members: Collection[str]) -> None:
@@ -24,7 +26,15 @@ def refuse_others(path: Path, kinds: Kinds, tracks: TrackNames, members: Collect
 
     Raises:
         NotATraceError: another tool wrote the events.
+        InputUnusableError: they are of several ranks.
     """
+    hosts = tracks.count_labelled(_HOST)
+    if hosts > 1:
+        raise InputUnusableError(
+            f"traces of {hosts} processes were merged into one file: which rank did what cannot be told",
+            where=str(path),
+            hint="give the files that were merged, one a rank",
+        )
     if tracks.has_process(_ASCEND):
         raise NotATraceError(
             "Ascend's timeline is not read, as its device events have no category",

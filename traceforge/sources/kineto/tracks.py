@@ -68,6 +68,10 @@ class TrackNames:
         """Whether a process is called so."""
         return name in self._process_names.values()
 
+    def count_labelled(self, label: str) -> int:
+        """How many processes have a label, such as `CPU`."""
+        return sum(own == label for own in self._process_labels.values())
+
     def frame(self) -> "pl.DataFrame":
         """All tracks as rows of raw.track."""
         import polars as pl
