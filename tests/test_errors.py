@@ -6,6 +6,7 @@ import pytest
 
 from traceforge.errors import (
     InputUnusableError,
+    NoRanksTraceError,
     NotATraceError,
     PartialDataError,
     PluginError,
@@ -21,6 +22,7 @@ KINDS = [
     UsageError,
     QueryError,
     InputUnusableError,
+    NoRanksTraceError,
     NotATraceError,
     StoreTooNewError,
     StoreBusyError,
@@ -48,6 +50,7 @@ def test_an_error_without_place_or_hint_is_one_sentence() -> None:
         (QueryError, 2),
         (InputUnusableError, 3),
         (NotATraceError, 3),
+        (NoRanksTraceError, 3),
         (StoreTooNewError, 3),
         (StoreBusyError, 3),
         (PartialDataError, 4),

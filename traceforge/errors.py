@@ -4,6 +4,7 @@ TraceforgeError            exit 1   something traceforge itself did wrong or cou
 ├── UsageError             exit 2   the command line asks for something that cannot be
 ├── InputUnusableError     exit 3   a file, folder or database cannot be used at all
 │   ├── NotATraceError     exit 3   the bytes are no trace that any source reads
+│   │   └── NoRanksTraceError  exit 3   a sound trace that is no rank's: of another tool, or of several ranks in one
 │   ├── StoreTooNewError   exit 3   a newer traceforge wrote the database
 │   ├── StoreBusyError     exit 3   another process holds the database
 │   └── ClusterError       exit 3   the machines of a cluster cannot read the files
@@ -66,6 +67,10 @@ class InputUnusableError(TraceforgeError):
 
 class NotATraceError(InputUnusableError):
     """No source recognises the bytes of a file."""
+
+
+class NoRanksTraceError(NotATraceError):
+    """A file is sound, but no rank's trace."""
 
 
 class StoreTooNewError(InputUnusableError):

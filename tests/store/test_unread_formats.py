@@ -100,3 +100,18 @@ def test_alone_they_end_the_command_and_beside_traces_they_are_an_issue(tmp_path
 
     assert "nsys export --type sqlite a.nsys-rep" in str(refused.value.hint)
     assert "nsys export --type sqlite a.nsys-rep" in str(details)
+
+
+def test_a_trace_of_another_tool_beside_a_rank_s_is_left_out_and_is_no_damage(tmp_path: Path) -> None:
+    of_compiler = b'{"traceEvents": [{"ph": "X", "name": "Source", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}'
+    (tmp_path / "a.json").write_bytes(of_compiler)
+    (tmp_path / "rank0.json").write_bytes(of_compiler.replace(b'"name"', b'"cat": "cpu_op", "name"'))
+
+    with Store(None, is_kept=False) as store:
+        api.ingest([tmp_path], store, jobs=1)
+        issues = rows_of(store, "SELECT code, severity, lost_events FROM meta.issue WHERE stage = 'ingest'")
+        paths = rows_of(store, "SELECT path FROM meta.source")
+
+    assert issues == [("file_of_no_rank", "info", 0)]
+    assert len(paths) == 1
+    assert "rank0.json" in paths[0][0]

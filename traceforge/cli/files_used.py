@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 6
 _FILES = "SELECT run_id, path, is_used, reason FROM align.file WHERE LIST_CONTAINS(?, run_id) ORDER BY source_id"
-_FAILED = "SELECT first_at, detail FROM meta.issue WHERE code = 'file_failed' AND LIST_CONTAINS(?, run_id) ORDER BY ALL"
+_FAILED = """
+SELECT first_at, detail FROM meta.issue
+WHERE code IN ('file_failed', 'file_of_no_rank') AND LIST_CONTAINS(?, run_id)
+ORDER BY ALL
+"""
 
 
 def files_used(store: "Store", run_id: int, *, in_all_runs: bool = False) -> list[str]:

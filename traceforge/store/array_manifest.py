@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from traceforge.errors import InputUnusableError, NotATraceError, TraceforgeError, UsageError
+from traceforge.errors import InputUnusableError, NoRanksTraceError, NotATraceError, TraceforgeError, UsageError
 from traceforge.files import FOLDER_OF_PARTS
 from traceforge.records import Issue, SourceSummary
 from traceforge.store.folder import Folder, Partition, mark_of
@@ -27,7 +27,7 @@ _PART = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 _NAME = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)\.json")
 _ATTEMPT = re.compile(r"[1-9][0-9]*-of-[1-9][0-9]*\.[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
-_ERRORS = {kind.__name__: kind for kind in (TraceforgeError, InputUnusableError, NotATraceError)}
+_ERRORS = {kind.__name__: kind for kind in (TraceforgeError, InputUnusableError, NotATraceError, NoRanksTraceError)}
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from traceforge.archives import Archive
-from traceforge.errors import TraceforgeError
+from traceforge.errors import NoRanksTraceError, TraceforgeError
 from traceforge.files import archives_of
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -71,7 +71,7 @@ def listing_of(files: Sequence[Path], skipped: Sequence[tuple[Path, str]], shown
 def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused: Unused) -> None:
     """Write what was left out; what an earlier ingest noted of the same files is judged anew."""
     store.execute(_FORGET, [run_id, list(unused.listing.names)])
-    issues = [Issue("file_failed", "error", 1, shown(path), error.what) for path, error in unused.failed]
+    issues = [_issue_of(shown(path), error) for path, error in unused.failed]
     if unused.unrecognised:
         names = _listed([shown(path) for path in unused.unrecognised])
         detail = f"files that are no trace of a known kind were left out: {names}"
@@ -79,6 +79,13 @@ def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused:
         first = shown(unused.unrecognised[0])
         issues.append(Issue("file_not_recognised", "info", len(unused.unrecognised), first, detail))
     store.append("meta.issue", issue_rows(run_id, None, "ingest", [*issues, *unused.listing.issues]))
+
+
+def _issue_of(name: str, error: TraceforgeError) -> Issue:
+    """A file that could not be used; that it is no rank's is no damage."""
+    if isinstance(error, NoRanksTraceError):
+        return Issue("file_of_no_rank", "info", 1, name, error.what)
+    return Issue("file_failed", "error", 1, name, error.what)
 
 
 def _listed(names: Sequence[str]) -> str:

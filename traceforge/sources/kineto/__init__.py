@@ -79,7 +79,7 @@ class KinetoSource:
 
         Raises:
             InputUnusableError: nothing of the file can be used.
-            NotATraceError: another tool wrote it.
+            NoRanksTraceError: another tool wrote it, or it holds several ranks.
         """
         from traceforge.sources.kineto.reader import read_file
 

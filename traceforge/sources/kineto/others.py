@@ -9,7 +9,7 @@ there are several, ranks were merged for a viewer, and would be read as one whos
 from collections.abc import Collection
 from pathlib import Path
 
-from traceforge.errors import InputUnusableError, NotATraceError
+from traceforge.errors import NoRanksTraceError
 from traceforge.sources.kineto.kinds import Kinds
 from traceforge.sources.kineto.tracks import TrackNames
 
@@ -25,24 +25,23 @@ def refuse_others(path: Path, kinds: Kinds, tracks: TrackNames, members: Collect
         members: names of what stands beside the events.
 
     Raises:
-        NotATraceError: another tool wrote the events.
-        InputUnusableError: they are of several ranks.
+        NoRanksTraceError: another tool wrote the events, or they are of several ranks.
     """
     hosts = tracks.count_labelled(_HOST)
     if hosts > 1:
-        raise InputUnusableError(
+        raise NoRanksTraceError(
             f"traces of {hosts} processes were merged into one file: which rank did what cannot be told",
             where=str(path),
             hint="give the files that were merged, one a rank",
         )
     if tracks.has_process(_ASCEND):
-        raise NotATraceError(
+        raise NoRanksTraceError(
             "Ascend's timeline is not read, as its device events have no category",
             where=str(path),
             hint="record the steps with traceforge.live",
         )
     if not kinds.are_of_pytorch and _HEADER_KEYS.isdisjoint(members):
-        raise NotATraceError(
+        raise NoRanksTraceError(
             "a Chrome trace of another tool: no event has a category of PyTorch's profiler",
             where=str(path),
             hint="record the steps on every rank with torch.profiler",

@@ -55,7 +55,7 @@ def read_file(
 
     Raises:
         InputUnusableError: nothing of the file can be used.
-        NotATraceError: another tool wrote it.
+        NoRanksTraceError: another tool wrote it, or it holds several ranks.
     """
     with no_garbage_collection():
         reading = _KinetoReading(path, emit, options, batch_rows, native)
