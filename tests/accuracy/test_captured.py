@@ -48,8 +48,12 @@ def test_what_was_injected_costs_what_steps_took_longer_than_clean_ones() -> Non
     assert (truth["clean_ns"], truth["clean_spread"]) == (10, 0)
     assert truth["troubles"][0]["removed_ns"] == [4] * capture.RECORDED
     assert (truth["troubles"][0]["subject_kind"], truth["troubles"][0]["subject"]) == ("rank", "2")
+
+    # given a fault in the twelfth recorded step, which takes 9 longer than the others, to record which takes 4
+    late = [end + 9 * (i >= clean + 11) for i, end in enumerate(ends)]
+    times = [[[end - 10, end] for end in late]] * capture.RANKS
     once = capture.truth_of("paced-sleep_once", times)["troubles"][0]
-    assert once["removed_ns"] == [4 if step == 11 else 0 for step in range(capture.RECORDED)]
+    assert once["removed_ns"] == [9 if step == 11 else 0 for step in range(capture.RECORDED)]
 
 
 def test_of_a_slow_cable_the_link_is_at_fault_and_no_rank() -> None:
