@@ -292,6 +292,17 @@ def test_what_another_tool_wrote_is_no_trace(tmp_path: Path, events: list[dict[s
         SOURCE.read(path, lambda _batch: None, ReadOptions())
 
 
+def test_events_that_begin_and_end_apart_are_kept_and_said_to_have_no_duration(read_kineto: Read) -> None:
+    apart = [{**OP, "ph": "B"}, {**OP, "ph": "E", "ts": 95}, {**OP, "ph": "B", "cat": "of_another"}]
+
+    reading = read_kineto([OP, *apart, *apart])
+
+    assert reading.summary.stored_count == 7
+    assert [(issue.code, issue.count, issue.lost_events) for issue in reading.summary.issues] == [
+        ("kineto_begin_and_end", 1, 0)
+    ]
+
+
 def test_ranks_that_were_merged_into_one_file_are_not_taken_for_one(tmp_path: Path) -> None:
     # given what SGLang writes beside the traces of its ranks
     events = []

@@ -15,6 +15,10 @@ _MEANINGS = {
     **REPAIRS,
     "wrong_type": ("warning", "a value has an unexpected type; read as far as possible, else as NULL"),
     "out_of_range": ("warning", "a number does not fit its column and became NULL"),
+    "begin_and_end": (
+        "warning",
+        "names of events that begin and end apart (phases B and E), not put together: how long they last is lost",
+    ),
     "negative_duration": ("warning", "a negative duration was set to 0"),
     "event_without_timestamp": ("warning", "an event other than metadata has no readable start"),
     "long_text": ("warning", "a name of more than 16,384 characters was cut there"),

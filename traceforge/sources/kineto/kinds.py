@@ -21,6 +21,7 @@ from traceforge.sources.kineto.tracks import LONGEST_TEXT, NAMING_EVENTS, TrackN
 from traceforge.vocabulary import vocabulary
 
 FLOW_PHASES = frozenset("stf")
+_BEGIN = "B"
 MOST_NAMES = 131_072
 MOST_NAME_CHARACTERS = 32 * 1024 * 1024
 OTHER_NAMES = "(other names)"
@@ -125,7 +126,10 @@ class Kinds:
         if self._ids[key] == next_id:
             flags = _flags(phase, category, kept_name)
             self._rows.append(row)
-            self.are_of_pytorch = self.are_of_pytorch or category in self._of_pytorch
+            is_of_pytorch = category in self._of_pytorch
+            self.are_of_pytorch = self.are_of_pytorch or is_of_pytorch
+            if phase == _BEGIN and is_of_pytorch:
+                self._issues.add("begin_and_end", at=f"kind {next_id}")
             self._flags.append(flags & ~Flag.NAMES_A_TRACK if is_nowhere else flags)
 
     def _bounded_name(self, name: str | None, kind_id: int) -> str | None:
