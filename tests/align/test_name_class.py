@@ -128,6 +128,7 @@ CLASSES = [
     ("xpu_driver", "zeEventHostSynchronize", "synchronisation"),
     ("xpu_driver", "zeMemAllocDevice", "allocator"),
     ("hpu_op", "Launch", "launch"),
+    ("hip_runtime", "hipLaunchKernel", "launch"),
     ("privateuse1_runtime", "musaStreamSynchronize", "synchronisation"),
     ("privateuse1_driver", "muMemFree_v2", "allocator"),
     ("cuda_runtime", "mcMemcpy", "synchronisation"),
