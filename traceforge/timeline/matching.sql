@@ -20,6 +20,6 @@ unknown AS (
   WHERE u.reason = 'communicator_unknown' AND k.ranks > 1
   GROUP BY u.run_id
 )
-SELECT run_id, COALESCE(k.matched, 0) / NULLIF(COALESCE(k.calls, 0) + COALESCE(u.calls, 0), 0)
+SELECT run_id, COALESCE(k.matched, 0) / NULLIF(COALESCE(k.calls, 0) + COALESCE(u.calls, 0), 0) AS matched_share
 FROM known AS k
 FULL JOIN unknown AS u USING (run_id)

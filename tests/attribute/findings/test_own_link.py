@@ -72,3 +72,19 @@ def test_where_not_all_of_one_place_are_slow_and_the_others_at_pace_none_is_name
 def test_where_a_rank_has_no_known_host_none_is_named() -> None:
     assert own_link(run_of({10: 3, 20: 3}, hosts=["a", "b", "c", None]), list(SLOW)) is None
     assert own_link(run_of({10: 3, 20: 3}), list(SLOW)) is not None
+
+
+# Three hosts of a chain, and a fourth one that meets the others only with all: what is at pace leaves it out.
+CHAIN = {10: [0, 1], 20: [1, 2], 21: [0, 2], 30: [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("slower", [{20: 3, 21: 3}, {10: 3, 20: 3, 21: 3}])
+def test_sides_are_named_only_where_they_hold_all_hosts(slower: Mapping[int, float]) -> None:
+    run = run_of(slower)
+    numbers = tuple(CHAIN)
+    owner = np.array([[0, 0, 3, 3], [2, 1, 2, 3], [3, 3, 3, 3]])
+    model = replace(run.ledger.model, group=np.broadcast_to(owner, run.ledger.model.group.shape).copy())
+    run = replace(run, members=CHAIN, ledger=LedgerInput(model, numbers, np.broadcast_to(owner, model.group.shape)))
+
+    found = own_link(run, list(SLOW))
+    assert found is None or found.name == "c"
