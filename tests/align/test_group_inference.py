@@ -68,8 +68,8 @@ def test_where_all_end_together_it_is_the_whole_job_that_meets() -> None:
 
 
 def test_pairs_that_end_far_apart_did_not_meet_although_their_times_allow_it() -> None:
-    # given calls in which all ranks are at once, and pairs that end 9 ms after the others
-    apart = {0: (10.0, 20.0), 2: (10.0, 20.0), 1: (10.0, 29.0), 3: (10.0, 29.0)}
+    # given calls in which all ranks are at once, and pairs, each within 1 ms, that end 9 ms after the others
+    apart = {0: (10.0, 20.0), 2: (10.0, 21.0), 1: (10.0, 29.0), 3: (10.0, 30.0)}
 
     assert found(calls(TOGETHER, TOGETHER, apart), 3) == [{"job"}, {"job"}, {"data"}]
 

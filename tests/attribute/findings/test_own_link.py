@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.attribute.findings.runs import judged_run
 from tests.replay.models import lockstep_model
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.own_link import own_link
+from traceforge.attribute.findings.slow_transfer_search import search_transfers
+from traceforge.attribute.findings.text import next_step
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 
 GROUPS = {10: [0, 1], 11: [2, 3], 20: [0, 2], 21: [1, 3], 30: [0, 1, 2, 3]}
@@ -74,17 +77,48 @@ def test_where_a_rank_has_no_known_host_none_is_named() -> None:
     assert own_link(run_of({10: 3, 20: 3}), list(SLOW)) is not None
 
 
-# Three hosts of a chain, and a fourth one that meets the others only with all: what is at pace leaves it out.
-CHAIN = {10: [0, 1], 20: [1, 2], 21: [0, 2], 30: [0, 1, 2, 3]}
+def run_in(groups: Mapping[int, list[int]], owners: Sequence[Sequence[int]], slower: Mapping[int, float]) -> JudgedRun:
+    """As `run_of`, of other groups; each row of owners names the communicator of each rank at a place."""
+    numbers = tuple(groups)
+    owner = np.array([[numbers.index(one) for one in row] for row in owners])
+    model = run_of({}).ledger.model
+    transfer = np.full((10, *owner.shape), 100)
+    transfer[list(SLOW)] = [[round(100 * (1 + slower.get(one, 0))) for one in row] for row in owners]
+    group = np.broadcast_to(owner, transfer.shape).copy()
+    model = replace(model, group=group, transfer_ns=transfer)
+    run = replace(run_of({}), members=dict(groups))
+    return replace(run, ledger=LedgerInput(model, numbers, np.broadcast_to(owner, transfer.shape)))
 
 
-@pytest.mark.parametrize("slower", [{20: 3, 21: 3}, {10: 3, 20: 3, 21: 3}])
-def test_sides_are_named_only_where_they_hold_all_hosts(slower: Mapping[int, float]) -> None:
-    run = run_of(slower)
-    numbers = tuple(CHAIN)
-    owner = np.array([[0, 0, 3, 3], [2, 1, 2, 3], [3, 3, 3, 3]])
-    model = replace(run.ledger.model, group=np.broadcast_to(owner, run.ledger.model.group.shape).copy())
-    run = replace(run, members=CHAIN, ledger=LedgerInput(model, numbers, np.broadcast_to(owner, model.group.shape)))
+def test_one_slow_pair_between_two_sides_is_no_network_between_them() -> None:
+    groups = {10: [0, 1], 11: [2, 3], 20: [0, 2], 30: [0, 1, 2, 3]}
+    owners = [[10, 10, 11, 11], [20, 30, 20, 30], [30, 30, 30, 30]]
 
-    found = own_link(run, list(SLOW))
-    assert found is None or found.name == "c"
+    assert own_link(run_in(groups, owners, {20: 3}), list(SLOW)) is None
+
+
+def test_what_is_slow_within_a_side_is_not_explained_by_what_lies_between_sides() -> None:
+    # given a second pair of a and b that is slow as well
+    groups = {10: [0, 1], 11: [2, 3], 12: [0, 1], 20: [0, 2], 30: [0, 1, 2, 3]}
+    owners = [[10, 10, 11, 11], [20, 30, 20, 30], [12, 12, 30, 30]]
+
+    assert own_link(run_in(groups, owners, {12: 3, 20: 3}), list(SLOW)) is None
+
+
+def test_sides_are_named_only_where_they_hold_all_hosts() -> None:
+    # given d, which meets the others only with all of them, and c, which meets itself
+    groups = {10: [0, 1], 14: [2], 20: [0, 2], 21: [1, 2], 30: [0, 1, 2, 3]}
+    owners = [[10, 10, 14, 30], [20, 30, 20, 30], [30, 21, 21, 30]]
+
+    assert own_link(run_in(groups, owners, {20: 3, 21: 3}), list(SLOW)) is None
+
+
+def test_a_finding_of_slow_transfers_names_the_link_and_what_to_look_at_there() -> None:
+    run = replace(run_of({10: 3, 20: 3}), has_device=True)
+    rows = [(n, owner, "slow_transfer", 30 if n in SLOW else 0) for n in range(10) for owner in (10, 20)]
+    delays = pl.DataFrame(rows, schema=["iteration", "owner", "cause", "delay_ns"], orient="row")
+
+    (found,) = search_transfers(run, delays)
+
+    assert (found.subject.kind, found.subject.name, found.confidence) == ("link", "a", "high")
+    assert next_step(found, run).startswith("Look at the link of host a: speed and errors of NICs")
