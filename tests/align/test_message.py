@@ -267,6 +267,26 @@ class TestOfHosts:
             ends = f"SELECT m.source_rank, m.destination_rank, a.end_ns {met.format(table)}"
             assert rows_of(store, ends) == [(0, 1, 60), (1, 2, 25)]
 
+    def test_a_rank_may_as_well_be_blocked_by_what_it_sends(self) -> None:
+        # as above, but rank 2 comes at 50, so that rank 1 cannot send before, and has long received
+        # rank 0   |send to 1, receive from 2  10–––––––––56|
+        # rank 1   |send to 2, receive from 0  10––––––––55|
+        # rank 2                                   |50–53|
+        traces = [Trace(rank).step(1, 0, 100) for rank in range(3)]
+        for rank, (trace, start, end) in enumerate(zip(traces, (10, 10, 50), (56, 55, 53), strict=True)):
+            trace.host_work("aten::mm", 0, start)
+            for op, peer, at in (("send", (rank + 1) % 3, start), ("recv", (rank - 1) % 3, start + 3)):
+                host_call(trace, op, peer, at, end)
+                shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
+                trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
+            trace.host_work("aten::mm", end, 100)
+        store = told(*traces, stage="graph")
+
+        met = "FROM graph.arrival AS a JOIN timeline.message AS m USING (collective_id) WHERE a.rank = 1"
+        (received,), (sent,) = rows_of(store, f"SELECT a.end_ns {met} ORDER BY m.source_rank")
+        assert int(str(received)) < 50
+        assert sent == 53
+
 
 class TestClocks:
     """Messages tie the clocks of stages that nothing else ties."""

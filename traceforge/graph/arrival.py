@@ -35,8 +35,8 @@ ORDER BY ALL
 """
 
 # The binding meeting of a call ends with it: the last to begin, but for those whose other side is done long before, and
-# for what a host has sent by then. The others have ended when the other side is done, and take no longer than binding
-# ones of their size: what else a kernel waits for is not theirs.
+# for what a host has sent long before. The others have ended when the other side is done, and take no longer than
+# binding ones of their size: what else a kernel waits for is not theirs.
 _USUAL = """
 WITH several AS (
   SELECT DISTINCT run_id, rank
@@ -46,7 +46,8 @@ met AS (
   SELECT a.run_id, a.end_ns, c.last_arrival_ns, c.communicator_id, c.size_bytes,
     ROW_NUMBER() OVER (
       PARTITION BY a.run_id, a.rank, a.call_id
-      ORDER BY a.end_ns DESC, a.end_ns - f.first_end_ns <= $1 * (a.end_ns - c.last_arrival_ns) DESC,
+      ORDER BY a.recorded_end_ns - a.end_ns <= $1 * (a.recorded_end_ns - a.arrival_ns) DESC,
+        a.end_ns - f.first_end_ns <= $1 * (a.end_ns - c.last_arrival_ns) DESC,
         c.last_arrival_ns DESC, a.collective_id DESC
     ) = 1 AS is_binding
   FROM timeline.arrival AS a
@@ -80,7 +81,8 @@ met AS (
   SELECT a.*, COUNT(*) OVER own_call AS meetings,
     ROW_NUMBER() OVER (
       own_call
-      ORDER BY a.end_ns DESC, a.end_ns - o.first_end_ns <= $4 * (a.end_ns - c.last_arrival_ns) DESC,
+      ORDER BY a.recorded_end_ns - a.end_ns <= $4 * (a.recorded_end_ns - a.arrival_ns) DESC,
+        a.end_ns - o.first_end_ns <= $4 * (a.end_ns - c.last_arrival_ns) DESC,
         c.last_arrival_ns DESC, a.collective_id DESC
     ) = 1 AS is_binding,
     o.first_end_ns, o.is_split, c.last_arrival_ns, c.communicator_id, c.size_bytes
