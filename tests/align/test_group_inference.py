@@ -79,3 +79,12 @@ def test_where_no_group_fits_none_is_named() -> None:
     on_one_host = [replace(call, host="node0") for call in calls(DATA, TENSOR, alone)]
 
     assert found(on_one_host, 3) == [{"data"}, {"tensor"}, set()]
+
+
+def test_groups_of_which_one_rank_was_recorded_each_do_not_hide_the_one_that_meets() -> None:
+    # given pairs of ranks 0 to 3 with 4 to 7, which have no trace, and calls of all four whose ends scatter by 1 ms
+    pairs = [ProcessGroup(f"p{rank}", "pairs", (rank, rank + 4)) for rank in range(4)]
+    scattered = {rank: (10.0, 30.0 + 0.3 * rank) for rank in range(4)}
+
+    found_groups = {group.name for _, group in infer(calls(scattered), [*pairs, ProcessGroup("t", "tp", (0, 1, 2, 3))])}
+    assert found_groups == {"t"}

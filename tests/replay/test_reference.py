@@ -87,6 +87,19 @@ def test_transfers_that_get_slower_for_good_are_held_against_those_before() -> N
     assert references(replace(model, usual_transfers=before))[1].transfer_ns.tolist() == [10]
 
 
+def test_where_ranks_lack_in_clean_iterations_all_tell_how_long_a_transfer_takes() -> None:
+    # given a second place that nobody joins in the first four of twenty iterations
+    model = lockstep_model([[[100, 100], [50, 50]]] * 20, transfer_ns=[[10, 0]] * 4 + [[90, 60]] * 16)
+    group = model.group.copy()
+    group[:4, 1] = -1
+    model = replace(model, group=group, usual_transfers=np.repeat([True, False], [4, 16]))
+
+    # then what was not there in the clean ones is not expected to take no time
+    assert references(model)[2].transfer_ns.tolist() == [10, 60]
+    of_roles = references(replace(model, role=np.array([0, 1])))[2].transfer_ns
+    assert of_roles.tolist() == [[10, 10], [60, 60]]
+
+
 def test_iterations_of_different_lengths_are_different_programs() -> None:
     # given an iteration with two places and one with one, as where gradients are accumulated
     plan = lockstep_plan([[[100, 100], [50, 50]], [[30, 30], [0, 0]]])

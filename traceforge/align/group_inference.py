@@ -76,14 +76,18 @@ class _Fit:
 
 
 def _fitting(by_iteration: Iterations, divided: Sequence[Division]) -> list[_Fit]:
-    """Divisions that have all ranks of these calls, the one that fits best first."""
+    """Divisions that have all ranks of these calls, the one that fits best first.
+
+    Where a division has one recorded rank a group, nobody meets, and it fits anything: it stands last.
+    """
     ranks = {rank for members in by_iteration.values() for rank in members}
-    found = [
-        _Fit(_violations(by_iteration, division), _end_spread_ns(by_iteration, division), division)
-        for division in divided
-        if {rank for group in division for rank in group.ranks} >= ranks
-    ]
-    return sorted(found, key=lambda fit: (fit.violations, fit.end_spread_ns))
+    found, alone = list[_Fit](), list[_Fit]()
+    for division in divided:
+        if {rank for group in division for rank in group.ranks} >= ranks:
+            fit = _Fit(_violations(by_iteration, division), _end_spread_ns(by_iteration, division), division)
+            meets = any(len(calls) > 1 for calls in _members(by_iteration, division))
+            (found if meets else alone).append(fit)
+    return sorted(found, key=lambda fit: (fit.violations, fit.end_spread_ns)) + alone
 
 
 def _likeliest(fitting: Sequence[_Fit], iterations: int) -> _Fit:

@@ -62,7 +62,7 @@ WITH whole AS (
   SELECT comm_hash, rank_count, skew_ns, last_rank, COALESCE(last_global_rank, last_rank) AS rank,
     last_global_rank IS NULL AS is_local
   FROM fabric.measured
-  WHERE run_id = $1 AND last_rank IS NOT NULL
+  WHERE run_id = $1 AND last_rank IS NOT NULL AND comm_hash IS NOT NULL
 ),
 communicator AS (
   SELECT comm_hash, rank_count, COUNT(*) AS calls, CAST(MEDIAN(skew_ns) AS BIGINT) AS skew_ns

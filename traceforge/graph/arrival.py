@@ -217,8 +217,10 @@ def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
         which = arrivals.select(*KEY, pl.col("collective_id").alias(name), pl.col("position").alias(f"{name}_position"))
         arrivals = arrivals.join(which, on=[*KEY, name], how="left", maintain_order="left")
     # A rank's threads may take calls in another order than that of all ranks: what comes later holds nothing up.
+    is_cut = pl.col("awaited_position") > pl.col("position")
     arrivals = arrivals.with_columns(
-        pl.when(pl.col(name) < pl.col("position") + reach).then(name) for name, reach in _REACH.items()
+        also_awaited=pl.when(~is_cut.fill_null(value=False)).then("also_awaited"),
+        **{name: pl.when(pl.col(name) < pl.col("position") + reach).then(name) for name, reach in _REACH.items()},
     )
     return arrivals.with_columns(
         calls=pl.len().over(KEY),

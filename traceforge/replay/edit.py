@@ -57,7 +57,7 @@ class EditedJob:
         hosts = tuple(host for host, keeps in zip(self.places.host_of, kept.tolist(), strict=True) if keeps)
         return replace(
             self,
-            model=_of_ranks(self.model, kept, {"ranks": 0, "role": 0, "start_ns": 1, "end_ns": 1}, _MODEL),
+            model=_of_ranks(self.model, kept, {"ranks": 0, "role": 0, "start_ns": 1, "end_ns": 1, "usual": 1}, _MODEL),
             places=replace(_of_ranks(self.places, kept, {}, _PLACES), host_of=hosts),
             recorded=_of_ranks(self.recorded, kept, {"host": 0}, _RECORDED),
         )

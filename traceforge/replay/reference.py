@@ -53,10 +53,8 @@ def references(model: StepModel) -> dict[int, Reference]:
         # Where all iterations are alike, nothing has to be copied.
         alike = slice(None) if (model.calls == calls).all() else np.flatnonzero(model.calls == calls)
         arrivals, waits = model.before_arrival_ns[alike, : calls + 1], model.before_wait_ns[alike, :calls]
-        clean = alike
-        if model.usual_transfers is not None:
-            clean = np.flatnonzero((model.calls == calls) & model.usual_transfers)
-        transfers, group = model.transfer_ns[clean, :calls], model.group[clean, :calls]
+        transfers, group = model.transfer_ns[alike, :calls], model.group[alike, :calls]
+        clean = None if model.usual_transfers is None else model.usual_transfers[alike]
         usual = None if model.usual is None else model.usual[alike]
         joined = group >= 0 if model.role is not None or group.min(initial=0) < 0 else None
         roles = None if joined is None else _roles(model, joined)
@@ -64,8 +62,8 @@ def references(model: StepModel) -> dict[int, Reference]:
             work = _by_role(model.rule, roles, arrivals, waits, usual)
             if model.pauses is not None:
                 work = _with_common_pauses(*work, model.pauses)
-            leaves = None if model.leaves_host is None else model.leaves_host[clean, :calls]
-            result[int(calls)] = Reference(*work, _transfers_by_role(roles, transfers, joined, leaves))
+            leaves = None if model.leaves_host is None else model.leaves_host[alike, :calls]
+            result[int(calls)] = Reference(*work, _transfers_by_role(roles, transfers, joined, leaves, clean))
             continue
         if model.rule is ReferenceRule.BEST_RANK:
             best = _best_rank(arrivals, waits)
@@ -73,8 +71,21 @@ def references(model: StepModel) -> dict[int, Reference]:
         result[int(calls)] = Reference(
             _of_rule(model.rule, arrivals, usual),
             _of_rule(model.rule, waits, usual),
-            _by_place(transfers, thresholds.TRANSFER_QUANTILE),
+            _clean_transfers(transfers, joined, clean),
         )
+    return result
+
+
+def _clean_transfers(
+    transfers_ns: NDArray[np.int64], joined: NDArray[np.bool_] | None, clean: NDArray[np.bool_] | None
+) -> Amounts:
+    """Reference transfers by place, of clean iterations; of all where ranks lack at the place in some of these."""
+    if clean is None:
+        return _by_place(transfers_ns, thresholds.TRANSFER_QUANTILE)
+    result = _by_place(transfers_ns[clean], thresholds.TRANSFER_QUANTILE)
+    if joined is not None and not joined[clean].all():
+        lacking = ~joined[clean].all(axis=(0, 2))
+        result[lacking] = _by_place(transfers_ns[:, lacking], thresholds.TRANSFER_QUANTILE)
     return result
 
 
@@ -128,8 +139,13 @@ def _transfers_by_role(
     transfers_ns: NDArray[np.int64],
     joined: NDArray[np.bool_],
     leaves_host: NDArray[np.bool_] | None,
+    clean: NDArray[np.bool_] | None,
 ) -> Amounts:
-    """Reference transfers of each rank: of ranks of its role whose collective leaves the host as well, or stays."""
+    """Reference transfers of each rank: of ranks of its role whose collective leaves the host as well, or stays.
+
+    Args:
+        clean: iterations that count, shape (I,), where ranks of the role join in any of them; None where all do.
+    """
     result = np.zeros((transfers_ns.shape[1], len(roles)))
     leaves = np.zeros(joined.shape, dtype=np.bool_) if leaves_host is None else leaves_host
     usually = 2 * leaves.sum(axis=0) > np.maximum(1, joined.sum(axis=0))
@@ -137,7 +153,10 @@ def _transfers_by_role(
         for role in np.unique(roles):
             for away in (False, True):
                 ranks = np.flatnonzero((roles == role) & (usually[place] == away))
-                real = transfers_ns[:, place, ranks][joined[:, place, ranks]]
+                here = joined[:, place, ranks]
+                if clean is not None and here[clean].any():
+                    here = here & clean[:, None]
+                real = transfers_ns[:, place, ranks][here]
                 if len(real):
                     result[place, ranks] = nth(real, int(thresholds.TRANSFER_QUANTILE * (len(real) - 1)))
     return result

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 5_000
 _MOST_LISTED = 50
-_MOST_OTHER_RUNS = 8
 _LONGEST_QUERY_S = 30.0
 NULLS = "null means: not measured, or cannot be known from these traces"
 
@@ -31,7 +30,8 @@ OTHER_RUNS = """SELECT r.run_name, v.kind, v.confidence, LEFT(v.headline, 200) A
 FROM attribute.verdict AS v JOIN meta.run AS r USING (run_id)
 WHERE run_id <> {run_id} AND SPLIT_PART(run_name, ' [', 1) =
   (SELECT SPLIT_PART(run_name, ' [', 1) FROM meta.run WHERE run_id = {run_id})
-ORDER BY run_id"""
+ORDER BY run_id
+LIMIT 8"""
 FINDINGS = """SELECT finding_id, confidence, mode, cause, subject_kind, subject, host, summary, next_step,
   delay_ns_per_iteration, delay_low_ns, delay_high_ns, share, gain_if_fixed, pattern, first_iteration, last_iteration,
   p_value, cost_note
@@ -75,7 +75,7 @@ class Answerer:
             text,
             what_would_have_been_found=sight,
             sql_of_what_would_have_been_found=SIGHT.format(run_id=number),
-            other_runs=store.records(others)[:_MOST_OTHER_RUNS] or None,
+            other_runs=store.records(others) or None,
             sql_of_other_runs=others,
             note="cannot_be_known and nothing_significant are answers: do not name a culprit beyond them. " + NULLS,
         )

@@ -60,6 +60,9 @@ _ISSUES = {
 _LOST_LINES = ("nccl_inspector_unreadable_line", "nccl_inspector_without_operation")
 
 
+_MOST_RECORDS = 2**31
+
+
 class _Header(msgspec.Struct):
     id: str | int | None = None
     rank: int | None = None
@@ -117,6 +120,11 @@ class _Line(msgspec.Struct):
     p2p_perf: _Performance | None = None
 
 
+def _believed(count: int) -> int:
+    """A count as far as any dump has so many."""
+    return min(max(0, count), _MOST_RECORDS)
+
+
 class _Lines:
     """What the lines of one file say, in order.
 
@@ -142,8 +150,9 @@ class _Lines:
             return None
         if stated.dump_stats is not None and stated.header is not None:
             counts = stated.dump_stats
-            self._marker, self._left = stated, counts.coll_records + counts.p2p_records + counts.proxy_records
-            lost = max(0, counts.coll_dropped_since_last_dump) + max(0, counts.p2p_dropped_since_last_dump)
+            held = (counts.coll_records, counts.p2p_records, counts.proxy_records)
+            self._marker, self._left = stated, sum(map(_believed, held))
+            lost = _believed(counts.coll_dropped_since_last_dump) + _believed(counts.p2p_dropped_since_last_dump)
             self._note("nccl_inspector_overwritten", number, lost)
             return None
         self._left -= 1

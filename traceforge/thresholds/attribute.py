@@ -277,7 +277,7 @@ PATH_EXCESS: Annotated[
     Meaning("share of the reference transfers", "Communicators that differ by less do not differ.", "cause slow_path"),
 ] = 0.1
 SLOW_LINK_PART: Annotated[
-    float, Meaning("share of the mean slowdown", "Transfers slower by less, and by less than half, are not.", "subject")
+    float, Meaning("share of the mean slowdown", "Transfers that slow down by less are at pace.", "subject")
 ] = 0.5
 SHARED_EXCESS: Annotated[
     float, Meaning("share of its excess", "Peers that lose this much then are slow as well.", "cause unrecorded_rank")

@@ -105,12 +105,32 @@ def test_what_is_slow_within_a_side_is_not_explained_by_what_lies_between_sides(
     assert own_link(run_in(groups, owners, {12: 3, 20: 3}), list(SLOW)) is None
 
 
-def test_sides_are_named_only_where_they_hold_all_hosts() -> None:
-    # given d, which meets the others only with all of them, and c, which meets itself
+def test_a_call_of_a_rank_with_itself_does_not_hide_the_link_of_its_host() -> None:
+    # given c, which both slow pairs pass, and d, which meets the others only with all of them
     groups = {10: [0, 1], 14: [2], 20: [0, 2], 21: [1, 2], 30: [0, 1, 2, 3]}
     owners = [[10, 10, 14, 30], [20, 30, 20, 30], [30, 21, 21, 30]]
 
-    assert own_link(run_in(groups, owners, {20: 3, 21: 3}), list(SLOW)) is None
+    found = own_link(run_in(groups, owners, {20: 3, 21: 3}), list(SLOW))
+    assert found is not None
+    assert found.name == "c"
+
+
+def test_what_is_slow_within_a_host_is_no_link_of_it() -> None:
+    # given two ranks a host, whose pairs are slow on host a and at pace on host b
+    groups = {10: [0, 1], 11: [0, 1], 12: [2, 3], 30: [0, 1, 2, 3]}
+    run = run_in(groups, [[10, 10, 12, 12], [11, 11, 12, 12], [30, 30, 30, 30]], {10: 3, 11: 3})
+
+    assert own_link(replace(run, hosts=["a", "a", "b", "b"]), list(SLOW)) is None
+
+
+def test_what_is_at_pace_within_the_host_does_not_hide_its_link() -> None:
+    # given tensor parallel pairs within host a, and slow pairs of it with b and with c
+    groups = {10: [0, 1], 20: [0, 2], 21: [1, 3], 30: [0, 1, 2, 3]}
+    run = run_in(groups, [[10, 10, 30, 30], [20, 21, 20, 21], [30, 30, 30, 30]], {20: 3, 21: 3})
+
+    found = own_link(replace(run, hosts=["a", "a", "b", "c"]), list(SLOW))
+    assert found is not None
+    assert found.said == "the link of host a"
 
 
 def test_a_finding_of_slow_transfers_names_the_link_and_what_to_look_at_there() -> None:

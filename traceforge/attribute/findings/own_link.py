@@ -24,10 +24,11 @@ Hosts = frozenset[str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Transfers:
-    """Those that leave hosts out, by owner: hosts that slow ones pass, and hosts that the others do."""
+    """Hosts of owners: of those that are slow between hosts, of those at pace between hosts, and of those at pace."""
 
     slow: dict[int, Hosts]
-    others: dict[int, Hosts]
+    between: dict[int, Hosts]
+    at_pace: list[Hosts]
 
 
 def own_link(run: JudgedRun, affected: Sequence[int]) -> Subject | None:
@@ -36,12 +37,10 @@ def own_link(run: JudgedRun, affected: Sequence[int]) -> Subject | None:
     Args:
         affected: places of the affected iterations among those judged.
     """
-    if None in run.hosts:
-        return None
-    found = _divided(run, affected)
+    found = None if None in run.hosts else _divided(run, affected)
     if found is None:
         return None
-    place = place_passed(run, found.slow.keys(), found.slow.keys() | found.others.keys())
+    place = place_passed(run, found.slow.keys(), found.slow.keys() | found.between.keys())
     if place is None:
         return _between_sides(run, found)
     said = place.said if place.kind in ("nic", "link") else f"the link of {place.said}"
@@ -49,23 +48,32 @@ def own_link(run: JudgedRun, affected: Sequence[int]) -> Subject | None:
 
 
 def _divided(run: JudgedRun, affected: Sequence[int]) -> _Transfers | None:
-    """Transfers that were slow, and those that were not; None where none tells hosts apart, or it is not so clear."""
+    """Transfers that were slow, and those that were not; None where none tells hosts apart, or it is not so clear.
+
+    What stays within a host uses no link of it, and what passes all hosts tells none of them apart.
+    """
+    number = run.ledger.communicators
+    hosts = [_hosts_of(run, owner) for owner in number]
+    telling = [n for n, own in enumerate(hosts) if len(own) < len(set(run.hosts))]
+    if sum(len(hosts[n]) > 1 for n in telling) < 2 or len(telling) < 3:
+        return None
     longer, usual = _times(run, affected)
-    moved = [n for n in range(len(usual)) if usual[n] > 0]
-    hosts = {n: _hosts_of(run, run.ledger.communicators[n]) for n in moved}
-    telling = [n for n in moved if hosts[n] != frozenset(run.hosts)]
-    slowdown = {n: float(longer[n] / usual[n]) for n in moved}
-    least = thresholds.SLOW_LINK_PART * float(longer[telling].sum()) / max(1.0, float(usual[telling].sum()))
-    slow = [n for n in telling if slowdown[n] >= least > 0]
-    others = [n for n in telling if n not in slow]
+    slowdown = {n: float(longer[n] / usual[n]) for n in telling if usual[n] > 0}
+    between = [n for n in slowdown if len(hosts[n]) > 1]
+    least = thresholds.SLOW_LINK_PART * float(longer[between].sum()) / max(1.0, float(usual[between].sum()))
+    slow = {n for n in between if slowdown[n] >= least > 0}
+    others = [n for n in slowdown if n not in slow]
     if len(slow) < 2 or not others:
         return None
     is_clear = max(slowdown[n] for n in others) <= thresholds.SLOW_LINK_PART * min(slowdown[n] for n in slow)
-    is_enough = longer[slow].sum() >= thresholds.TELLING_SHARE * np.maximum(0.0, longer).sum()
+    is_enough = longer[sorted(slow)].sum() >= thresholds.TELLING_SHARE * np.maximum(0.0, longer).sum()
     if not is_clear or not is_enough:
         return None
-    number = run.ledger.communicators
-    return _Transfers({number[n]: hosts[n] for n in slow}, {number[n]: hosts[n] for n in others})
+    return _Transfers(
+        {number[n]: hosts[n] for n in slow},
+        {number[n]: hosts[n] for n in others if len(hosts[n]) > 1},
+        [hosts[n] for n in others],
+    )
 
 
 def _hosts_of(run: JudgedRun, owner: int) -> Hosts:
@@ -83,7 +91,7 @@ def _times(run: JudgedRun, affected: Sequence[int]) -> tuple[NDArray[np.float64]
 def _between_sides(run: JudgedRun, found: _Transfers) -> Subject | None:
     """What lies between two sides that are each held together by transfers at pace, if all slow ones pass it."""
     sides: list[Hosts] = []
-    for hosts in found.others.values():
+    for hosts in found.at_pace:
         joined = [side for side in sides if side & hosts]
         sides = [side for side in sides if side not in joined] + [hosts.union(*joined)]
     if len(sides) != 2 or sides[0] | sides[1] != frozenset(run.hosts):

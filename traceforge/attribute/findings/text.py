@@ -24,7 +24,10 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     if found.effect.pattern == "rotating":
         return _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
-    of_link = found.cause.next_step_of_link if found.subject.kind == "link" else ""
+    is_network = found.subject.kind == "link" and (
+        len(found.subject.places) < 2 or len({run.hosts[place] for place in found.subject.places}) > 1
+    )
+    of_link = found.cause.next_step_of_link if is_network else ""
     step = (found.cause.next_step_on_one_host if run.is_one_host else of_link) or found.cause.next_step
     said, every = found.subject.said, _interval(found.effect, run)
     subject = "such a rank" if said == ONE_OR_ANOTHER else said.removeprefix("each of ")

@@ -9,7 +9,7 @@ WITH stated AS (
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
   LEFT JOIN fabric.job AS j ON j.run_id = p.run_id AND j.process = p.process
-  -- What names an interface, a device or a file may well differ from node to node; what is printed is no matter.
+  -- What names an interface, a device or a file may well differ from node to node; settings of output do not matter.
   WHERE e.origin = 'environment' AND NOT REGEXP_MATCHES(e.name, '(IFNAME|HCA|FILE|HOSTID|DIR|PATH|GID_INDEX)$')
     AND NOT STARTS_WITH(e.name, 'NCCL_DEBUG')
   GROUP BY p.run_id, p.process, j.job, e.name

@@ -12,7 +12,7 @@ SELECT
   CASE WHEN e.kind IN ('connection_closed', 'connect_retry', 'port_event') THEN 'notice' END AS severity,
   CASE e.kind
     WHEN 'port_event' THEN 'Nothing, unless operations fail or slow down at the same time: the subnet manager or an '
-      || 'administrator changed something of the port that NCCL lives with.'
+      || 'administrator changed something about the port that NCCL lives with.'
     WHEN 'connect_retry' THEN 'Nothing, unless it goes on: ranks that start later are not there yet. See whether one '
       || 'process or host of the job comes up late.'
   END AS next_step,

@@ -38,9 +38,11 @@ _BENCH_READ: Mapping[str, Read] = {
     "bus_bandwidth_bytes_per_s": gigabytes,
 }
 
+# Longer lines are none of PyTorch's watchdog; who writes one must not keep the search busy.
+_LONGEST_WATCHDOG = 1_000
 # The rank in brackets counts within its group, the one of the logger in the job.
 _WHO = (
-    r"(?:.{0,200}?\[rank(?P<global_rank>\d+)\])?.*?"
+    r"(?:[^\[]{0,200}(?:\[(?!rank\d)[^\[]{0,200}){0,3}\[rank(?P<global_rank>\d+)\])?.*?"
     r"\[(?:PG (?:ID )?(?P<process_group_id>\d+)? ?(?:\([^)]*\) )?(?:PG )?(?:GUID (?P<process_group_name>\S+) )?)?"
     r"Rank (?P<rank>\d+)\] +"
 )
@@ -101,9 +103,9 @@ class Neighbours:
             return "bench_rank"
         if self.in_table and (match := _BENCH.match(text)):
             return "bench" if self._bench(match, record_id) else None
-        if "work" in text or "Work" in text:
+        if "ast enqueued" in text or "Watchdog caught" in text:
             for one in _WATCHDOG:
-                if match := one.pattern.match(text):
+                if match := one.pattern.match(text[:_LONGEST_WATCHDOG]):
                     return one.name if self._add(one, match, record_id) else None
         return None
 
