@@ -128,7 +128,16 @@ def test_negative_numbers_of_a_text_get_a_true_minus_and_words_keep_their_hyphen
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.0215, "0.0215"), (0.05, "0.05"), (0.456, "0.46"), (1.5, "1.50"), (0.0, "0.00")]
+    ("value", "shown"),
+    [
+        (0.0215, "0.0215"),
+        (0.05, "0.05"),
+        (0.456, "0.46"),
+        (0.9246, "0.92"),
+        (0.9996, "1.00"),
+        (1.5, "1.50"),
+        (0.0, "0.00"),
+    ],
 )
 def test_a_small_number_keeps_digits_that_tell_it_from_others(value: float, shown: str) -> None:
     assert significant(value) == shown

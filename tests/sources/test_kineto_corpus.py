@@ -7,6 +7,7 @@ from pathlib import Path
 from traceforge.files import read_head
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.kineto import SOURCE
+from traceforge.sources.kineto.reader import read_file
 
 
 def test_every_file_has_the_events_and_phases_of_a_plain_json_parser(corpus: Path) -> None:
@@ -32,7 +33,8 @@ def counts(path: Path) -> dict[str, object]:
         if batch.table == "raw.occurrence":
             phases.update(str(phase_of[kind_id]) for kind_id in batch.rows["kind_id"])
 
-    summary = SOURCE.read(path, count, ReadOptions())
+    # Four of them are timelines of whole jobs by another tool, which are no rank's and which `ingest` refuses.
+    summary = read_file(path, count, ReadOptions())
     assert summary.event_count == summary.stored_count == phases.total()
     top = "array" if read_head(path).lstrip()[:1] == b"[" else "object"
     return {

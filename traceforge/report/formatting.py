@@ -169,7 +169,8 @@ def significant(value: float) -> str:
     """A number to three significant digits; its thousands are set apart."""
     rounded = float(f"{value:.3g}")
     is_tiny = 0 < abs(rounded) < 0.1  # two decimals would leave one digit of it, or none
-    text = f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}" if is_tiny else _plain(rounded)
+    shown = value if abs(rounded) < 1 else rounded  # two decimals of three would be rounded twice
+    text = f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}" if is_tiny else _plain(shown)
     return text.replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", _MINUS)
 
 
