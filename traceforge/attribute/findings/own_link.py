@@ -55,7 +55,7 @@ def _divided(run: JudgedRun, affected: Sequence[int]) -> _Transfers | None:
     number = run.ledger.communicators
     hosts = [_hosts_of(run, owner) for owner in number]
     telling = [n for n, own in enumerate(hosts) if len(own) < len(set(run.hosts))]
-    if sum(len(hosts[n]) > 1 for n in telling) < 2 or len(telling) < 3:
+    if sum(len(hosts[n]) > 1 for n in telling) < 2 or len(telling) <= 2:
         return None
     longer, usual = _times(run, affected)
     slowdown = {n: float(longer[n] / usual[n]) for n in telling if usual[n] > 0}
