@@ -165,6 +165,15 @@ def host_call(trace: Trace, op: str, peer: int, start_ns: int, end_ns: int) -> N
     trace.event("user_annotation", f"gloo:{op}", start_ns + 1, end_ns)
 
 
+def host_exchange(trace: Trace, start_ns: int, end_ns: int, *, to: int, source: int) -> None:
+    """A send and a receive that gloo records with their shapes and the host awaits together; then work until 100."""
+    for op, peer, at_ns in (("send", to, start_ns), ("recv", source, start_ns + 3)):
+        host_call(trace, op, peer, at_ns, end_ns)
+        shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
+        trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
+    trace.host_work("aten::mm", end_ns, 100)
+
+
 class TestOfHosts:
     """Sends and receives that hosts issue at once (batch_isend_irecv on gloo)."""
 
@@ -236,11 +245,7 @@ class TestOfHosts:
         # rank 1   |send, receive 10––30|
         traces = [Trace(rank).step(1, 0, 100).host_work("aten::mm", 0, 10) for rank in range(2)]
         for trace, peer, end in zip(traces, (1, 0), (60, 30), strict=True):
-            for op, at in (("send", 10), ("recv", 13)):
-                host_call(trace, op, peer, at, end)
-                shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
-                trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
-            trace.host_work("aten::mm", end, 100)
+            host_exchange(trace, 10, end, to=peer, source=peer)
         store = told(*traces, stage="timeline")
 
         assert rows_of(store, "SELECT DISTINCT op FROM align.call") == [("send",)]
@@ -255,11 +260,7 @@ class TestOfHosts:
         # rank 2   |send to 0, receive from 1  10––25|
         traces = [Trace(rank).step(1, 0, 100).host_work("aten::mm", 0, 10) for rank in range(3)]
         for rank, (trace, end) in enumerate(zip(traces, (20, 60, 25), strict=True)):
-            for op, peer, at in (("send", (rank + 1) % 3, 10), ("recv", (rank - 1) % 3, 13)):
-                host_call(trace, op, peer, at, end)
-                shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
-                trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
-            trace.host_work("aten::mm", end, 100)
+            host_exchange(trace, 10, end, to=(rank + 1) % 3, source=(rank - 1) % 3)
         store = told(*traces, stage="graph")
 
         met = "FROM {} AS a JOIN timeline.message AS m USING (collective_id) WHERE a.rank = 1 ORDER BY m.source_rank"
@@ -275,11 +276,7 @@ class TestOfHosts:
         traces = [Trace(rank).step(1, 0, 100) for rank in range(3)]
         for rank, (trace, start, end) in enumerate(zip(traces, (10, 10, 50), (56, 55, 53), strict=True)):
             trace.host_work("aten::mm", 0, start)
-            for op, peer, at in (("send", (rank + 1) % 3, start), ("recv", (rank - 1) % 3, start + 3)):
-                host_call(trace, op, peer, at, end)
-                shapes = {"Input Dims": [[1_000]], "Input type": ["float"]}
-                trace.arguments.append({"event_id": len(trace.events) - 1, "args": json.dumps(shapes)})
-            trace.host_work("aten::mm", end, 100)
+            host_exchange(trace, start, end, to=(rank + 1) % 3, source=(rank - 1) % 3)
         store = told(*traces, stage="graph")
 
         met = "FROM graph.arrival AS a JOIN timeline.message AS m USING (collective_id) WHERE a.rank = 1"
