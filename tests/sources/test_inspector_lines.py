@@ -115,6 +115,13 @@ def test_operations_that_the_inspector_lost_are_counted_and_were_never_in_the_fi
     ]
 
 
+def test_a_count_that_no_dump_can_have_is_bounded(tmp_path: Path) -> None:
+    summary, rows = read_rows(tmp_path / "job", marker(0, 1, dropped=2**70), operation(6))
+
+    assert [row["rank"] for row in rows] == [0]
+    assert [issue.count for issue in summary.issues] == [2**31]
+
+
 def test_an_operation_whose_marker_is_damaged_is_of_nobody(tmp_path: Path) -> None:
     summary, rows = read_rows(tmp_path / "job", marker(0, 1), operation(1), marker(1, 2)[:40], operation(2))
 

@@ -107,6 +107,16 @@ def test_without_a_slow_host_iterations_are_shorter_and_hold_less() -> None:
     assert edits()["drop_host"].usual(job) == [{"host": "slow", "within_speed": 0, "step_us": -1}]
 
 
+def test_ranks_that_stay_keep_the_iterations_of_their_usual_pace() -> None:
+    model = lockstep_model([[[100, 60, 50]]] * 2, transfer_ns=40)
+    model = replace(model, usual=np.array([[True, False, True], [True, True, False]]))
+
+    without = edited(job_of(model, hosts=["slow", "b", "c"], spanned=3), "drop_host:host=slow,step_us=0")
+
+    assert without.model.usual is not None
+    assert without.model.usual.tolist() == [[False, True], [True, False]]
+
+
 def test_a_group_that_is_left_on_one_host_becomes_as_fast_as_links_within_it() -> None:
     # given 4 ranks on 2 hosts that move 2 x 3/4 of the payload in 150; on one host 2 x 1/2 of it, 10 times as fast
     job = job_of(lockstep_model([[[100] * 4]], transfer_ns=150), hosts=["a", "a", "b", "b"], spanned=2)
