@@ -24,6 +24,13 @@ def test_two_numbers_that_differ_tell_no_rank() -> None:
     assert ranks_by_number(_files("job/host3_pid17.et", "job/host4_pid18.et")) == {}
 
 
+def test_a_number_that_a_name_holds_twice_is_the_rank() -> None:
+    # given names of SGLang, where each rank of tensor parallelism has experts of its own
+    names = [f"job/1764000000.5-TP-{rank}-EP-{rank}.trace.json.gz" for rank in (1, 0, 2)]
+
+    assert ranks_by_number(_files(*names)) == {0: 1, 1: 0, 2: 2}
+
+
 def test_names_in_one_folder_are_numbered_by_themselves() -> None:
     files = _files("job/resnet50.0.et", "job/resnet50.1.et", "job/llm.0.et", "job/llm.1.et")
 

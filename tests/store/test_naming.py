@@ -24,6 +24,8 @@ def _silent(**said: object) -> SourceSummary:
         ("traces/worker0.1698955063.pt.trace.json.gz", 0),
         ("traces/step_5_r2.json", 2),
         ("traces/RANK_004.json", 4),
+        ("traces/primus-megatron-exp[llama2-70b-run1]-rank[3].1759996800.pt.trace.json.gz", 3),
+        ("traces/dp0_pp0_tp1_dcp0_ep1_rank1.1772953200.pt.trace.json.gz", 1),
     ],
 )
 def test_a_file_name_tells_the_rank(path: str, rank: int) -> None:

@@ -115,7 +115,9 @@ def _with_names(files: pl.DataFrame) -> pl.DataFrame:
 
 
 def numbered(files: pl.DataFrame) -> dict[int, int]:
-    """By source, the one number of its name that differs between all of them; empty where none does, or several do.
+    """By source, the number of its name that differs between all of them; empty where none does, or several disagree.
+
+    A name may hold it twice: `1764000000-TP-3-EP-3.trace.json.gz`, as SGLang writes where a rank has its own experts.
 
     Args:
         files: columns source_id and path.
@@ -123,7 +125,7 @@ def numbered(files: pl.DataFrame) -> dict[int, int]:
     numbers = [_NUMBER.findall(PurePosixPath(path).name) for path in files["path"]]
     if len({len(own) for own in numbers}) != 1:
         return {}
-    columns = [column for column in zip(*numbers, strict=True) if len(set(column)) == files.height > 1]
-    if len(columns) != 1 or any(len(number) > _LONGEST_RANK for number in columns[0]):
+    columns = {column for column in zip(*numbers, strict=True) if len(set(column)) == files.height > 1}
+    if len(columns) != 1 or any(len(number) > _LONGEST_RANK for column in columns for number in column):
         return {}
-    return {source_id: int(number) for source_id, number in zip(files["source_id"], columns[0], strict=True)}
+    return {source_id: int(number) for source_id, number in zip(files["source_id"], *columns, strict=True)}

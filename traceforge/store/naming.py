@@ -12,7 +12,7 @@ from pathlib import Path
 from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
 
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_\-\[]?(\d{1,6})(?!\d)", re.IGNORECASE)
 # JAX writes below the folder that it is given: `rank0/plugins/profile/2026_11_27_17_28_51/node7.xplane.pb`.
 _RANK_OF_FOLDER = re.compile(r"(?:global[_-]?)?rank[_-]?(\d{1,6})", re.IGNORECASE)
 _RANK_LIMIT = 2**31
