@@ -13,7 +13,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from traceforge.align.group_inference import ProcessGroup, UnassignedCall, infer
+from traceforge.align.group_inference import ProcessGroup, UnassignedCall, divisions, infer, pipeline_of
 
 MS = 1_000_000
 DATA = {0: (10, 11), 1: (13, 14), 2: (10, 11), 3: (13, 14)}
@@ -88,3 +88,16 @@ def test_groups_of_which_one_rank_was_recorded_each_do_not_hide_the_one_that_mee
 
     found_groups = {group.name for _, group in infer(calls(scattered), [*pairs, ProcessGroup("t", "tp", (0, 1, 2, 3))])}
     assert found_groups == {"t"}
+
+
+def test_groups_that_a_process_makes_again_are_those_that_it_had() -> None:
+    # given a second model of the same processes, and a library that wants a pipeline's group of its own
+    again = [replace(group, name=f"again {group.name}") for group in GROUPS]
+    stages = [ProcessGroup("8", "pipeline", (0, 1)), ProcessGroup("9", "pipeline", (2, 3))]
+    others = [replace(group, name=f"{group.name}b", description="embedding of the pipeline") for group in stages]
+
+    assert divisions([*GROUPS, *again]) == divisions(GROUPS)
+    assert {rank: group.ranks for rank, group in pipeline_of([*stages, *stages, *others]).items()} == {
+        0: (0, 1), 1: (0, 1), 2: (2, 3), 3: (2, 3),
+    }  # fmt: skip
+    assert pipeline_of([*stages, ProcessGroup("a", "pp", (0, 2)), ProcessGroup("b", "pp", (1, 3))]) == {}

@@ -154,9 +154,10 @@ def _fewest_last(pair: tuple[tuple[str | None, str | None], list[int]]) -> tuple
 
 
 def pipeline_of(groups: Sequence[ProcessGroup]) -> dict[int, ProcessGroup]:
-    """The pipeline's group of each rank: of several divisions of the ranks the only one that is described as such."""
+    """The pipeline's group of each rank: the only division of the ranks that is described as such, however often."""
     found = [division for division in divisions(groups) if _PIPELINE.search(division[0].description)]
-    return {rank: group for group in found[0] for rank in group.ranks} if len(found) == 1 else {}
+    differ = {frozenset(group.ranks for group in division) for division in found}
+    return {rank: group for group in found[0] for rank in group.ranks} if len(differ) == 1 else {}
 
 
 def _coarsely_aligned(calls: Sequence[UnassignedCall]) -> list[UnassignedCall]:
@@ -196,11 +197,13 @@ def _by_position(calls: Iterable[UnassignedCall]) -> dict[int, dict[int, dict[in
 def divisions(groups: Sequence[ProcessGroup]) -> list[list[ProcessGroup]]:
     """Divisions of the ranks into groups of one description and size, each rank in one group of a division.
 
-    Groups without a description (`torch.distributed.new_group`) may belong to several divisions; those of one axis of a
-    mesh have the same distance between their ranks.
+    A group that is made again (by another model of the same process, say) is the one that it was. Groups without a
+    description (`torch.distributed.new_group`) may belong to several divisions; those of one axis of a mesh have the
+    same distance between their ranks.
     """
     kinds: dict[tuple[str, int], list[ProcessGroup]] = defaultdict(list)
-    for group in groups:
+    made_first = {(group.description, group.ranks): group for group in reversed(groups)}
+    for group in made_first.values():
         kinds[group.description, len(group.ranks)].append(group)
     found: list[list[ProcessGroup]] = []
     for key in sorted(kinds):
