@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch.profiler import ProfilerActivity
@@ -31,6 +31,14 @@ class Slowed:
     share: float
 
 
+class Place(NamedTuple):
+    """Where a rank runs."""
+
+    rank: int
+    host: int
+    hosts: int
+
+
 class Machine(Protocol):
     """What a rank computes on.
 
@@ -44,8 +52,11 @@ class Machine(Protocol):
     values: int
     rows: int
 
-    def settle(self, rank: int) -> None:
+    def settle(self, place: Place) -> None:
         """Make this process ready, before its job is made."""
+
+    def work(self) -> None:
+        """Clean steps of a scenario begin."""
 
     def end_step(self, awaited: bool) -> Any:
         """Mark the end of a step, and wait for it if `awaited`, as a loop does that reads its loss."""
@@ -67,9 +78,13 @@ class Cores:
     activities = (ProfilerActivity.CPU,)
     values, rows = 64, 4
 
-    def settle(self, _rank: int) -> None:
-        """Ranks mostly sleep; what else runs on the machine must not be their noise."""
+    def settle(self, _place: Place) -> None:
+        """Threads that libraries start are to run before what else the machine does, as `work` has it."""
         torch.set_num_threads(1)
+        self.work()
+
+    def work(self) -> None:
+        """Ranks mostly sleep; what else runs on the machine must not be their noise."""
         _schedule(os.SCHED_RR, 10)
 
     def end_step(self, _awaited: bool) -> int:
@@ -96,12 +111,15 @@ class OneGpu:
     activities = (ProfilerActivity.CPU, ProfilerActivity.CUDA)
     values, rows = 64, 4
 
-    def settle(self, rank: int) -> None:
+    def settle(self, place: Place) -> None:
         """Be a host to NCCL, and make tensors on the device."""
-        os.environ.update(NCCL_HOSTID=f"node{rank}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")
+        os.environ.update(NCCL_HOSTID=f"node{place.rank}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")
         torch.set_num_threads(1)
         torch.set_default_device("cuda:0")
         torch.cuda.synchronize()
+
+    def work(self) -> None:
+        """The device's ranks do not share cores."""
 
     def end_step(self, awaited: bool) -> torch.cuda.Event:
         """An event behind all that the step asked the device for."""

@@ -22,7 +22,6 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from tests.accuracy.capture_devices import compute
 
-RANKS = 4
 WIDTH = 64
 FORWARD_S, _LOAD_S = 0.004, 0.002
 _TOKENS = 400
@@ -35,6 +34,7 @@ class Doing:
     Attributes:
         slower: how much longer each of its layers takes, a share.
         rows: share of more rows in its batch.
+        varies: how much longer its layers take in one step than in another, the spread of a share's logarithm.
         loads_s: how much longer its data loader takes, s.
         launches_s: how long its host takes before it asks a device for a layer, s.
         hot: rank whose expert gets more tokens, and the share of all tokens it gets besides.
@@ -42,6 +42,7 @@ class Doing:
 
     slower: float = 0.0
     rows: float = 0.0
+    varies: float = 0.0
     loads_s: float = 0.0
     launches_s: float = 0.0
     hot: tuple[int, float] | None = None
@@ -69,13 +70,26 @@ class Pace:
     values: int = WIDTH
     rows: int = 4
     doing: Doing = field(default_factory=Doing)
+    now: tuple[Doing, float] = (Doing(), 1.0)
 
     def __post_init__(self) -> None:
         self.random = random.Random(f"{self.seed} {dist.get_rank()}")  # noqa: S311  # lengths, no secrets
 
     def seconds(self, usual_s: float) -> float:
         """Length of a layer's forward pass now."""
-        return usual_s * (1 + self.doing.slower) * (1 + self.doing.rows) * self.random.lognormvariate(0, 0.02)
+        return (
+            usual_s
+            * self.of_step()
+            * (1 + self.doing.slower)
+            * (1 + self.doing.rows)
+            * self.random.lognormvariate(0, 0.02)
+        )
+
+    def of_step(self) -> float:
+        """The share that one step takes, drawn when it begins."""
+        if self.now[0] is not self.doing:
+            self.now = self.doing, self.random.lognormvariate(0, self.doing.varies) if self.doing.varies else 1.0
+        return self.now[1]
 
 
 class Products:
@@ -186,7 +200,8 @@ class Logged(Paced):
         super().step(doing)
         loss = self.model.module[0].weight.detach().square().mean()
         dist.reduce(loss.clone(), dst=0)
-        dist.gather(loss, [torch.empty(()) for _ in range(RANKS)] if dist.get_rank() == 0 else None, dst=0)
+        losses = [torch.empty(()) for _ in range(dist.get_world_size())]
+        dist.gather(loss, losses if dist.get_rank() == 0 else None, dst=0)
 
 
 class Accumulated(Paced):
@@ -227,7 +242,7 @@ class Averaged(Paced):
         if self.taken % 4 == 0:
             for parameter in self.model.parameters():
                 dist.all_reduce(parameter.data)
-                parameter.data /= RANKS
+                parameter.data /= dist.get_world_size()
 
 
 class Shards(Paced):
@@ -235,7 +250,7 @@ class Shards(Paced):
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """Each rank keeps a quarter of each layer."""
-        mesh = init_device_mesh(torch.get_default_device().type, (RANKS,))
+        mesh = init_device_mesh(torch.get_default_device().type, (dist.get_world_size(),))
         for one in layers:
             fully_shard(one, mesh=mesh)
         return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
@@ -262,13 +277,14 @@ class Experts:
         update(self.model)
 
     def _routed(self, rows: torch.Tensor, expert: torch.nn.Module) -> torch.Tensor:
-        draws = [self.pace.random.gauss(1, 0.03) for _ in range(RANKS)]
+        ranks = dist.get_world_size()
+        draws = [self.pace.random.gauss(1, 0.03) for _ in range(ranks)]
         if self.pace.doing.hot:
             place, more = self.pace.doing.hot
-            draws[place] += more * RANKS
+            draws[place] += more * ranks
         sent = [int(_TOKENS * one / sum(draws)) for one in draws]
         sent[0] += _TOKENS - sum(sent)
-        counts = torch.empty(RANKS, dtype=torch.int64)
+        counts = torch.empty(ranks, dtype=torch.int64)
         dist.all_to_all_single(counts, torch.tensor(sent))
         received = counts.tolist()
         expert.usual_s = 2 * FORWARD_S * sum(received) / _TOKENS

@@ -8,15 +8,20 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-from tests.accuracy.capture_jobs import FORWARD_S, RANKS, WIDTH, Doing, Job, Layer, Pace, Paced, batches, update
+from tests.accuracy.capture_jobs import FORWARD_S, WIDTH, Doing, Job, Layer, Pace, Paced, batches, update
 
 _MICROBATCHES = 8
+
+
+def _two_axes(*names: str) -> DeviceMesh:
+    shape = (2, dist.get_world_size() // 2)
+    return init_device_mesh(torch.get_default_device().type, shape, mesh_dim_names=names)
 
 
 class HybridShards(Paced):
@@ -24,7 +29,7 @@ class HybridShards(Paced):
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """A mesh of two by two."""
-        mesh = init_device_mesh(torch.get_default_device().type, (2, RANKS // 2), mesh_dim_names=("replicate", "shard"))
+        mesh = _two_axes("replicate", "shard")
         for one in layers:
             fully_shard(one, mesh=mesh)
         return fully_shard(layers, mesh=mesh)  # type: ignore[no-any-return]  # untyped library
@@ -61,11 +66,11 @@ class Ring(Paced):
         rank = dist.get_rank()
         for one in self.layers:
             block = rows.clone()
-            for _ in range(RANKS - 1):
+            for _ in range(dist.get_world_size() - 1):
                 received = torch.empty_like(block)
                 ends = (
-                    dist.P2POp(dist.isend, block, (rank + 1) % RANKS),
-                    dist.P2POp(dist.irecv, received, (rank - 1) % RANKS),
+                    dist.P2POp(dist.isend, block, (rank + 1) % dist.get_world_size()),
+                    dist.P2POp(dist.irecv, received, (rank - 1) % dist.get_world_size()),
                 )
                 for work in dist.batch_isend_irecv(list(ends)):
                     work.wait()
@@ -81,7 +86,7 @@ class TensorShards(Paced):
 
     def spread(self, layers: torch.nn.Sequential) -> torch.nn.Module:
         """A mesh of two by two."""
-        mesh = init_device_mesh(torch.get_default_device().type, (2, RANKS // 2), mesh_dim_names=("data", "tensor"))
+        mesh = _two_axes("data", "tensor")
         blocks = torch.nn.Sequential(*(_Block(one) for one in layers))
         for block in blocks:
             parallelize_module(block, mesh["tensor"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
@@ -101,15 +106,15 @@ class _Block(torch.nn.Module):
 
 
 class Stages:
-    """A pipeline of `RANKS / replicas` stages of one layer, eight micro-batches, replicas that reduce gradients."""
+    """A pipeline of `ranks / replicas` stages of one layer, eight micro-batches, replicas that reduce gradients."""
 
     def __init__(self, pace: Pace, schedule: Callable[..., Any], replicas: int = 1, last: float = 1.0) -> None:
-        self.pace, count = pace, RANKS // replicas
-        rank = dist.get_rank()
+        rank, ranks = dist.get_rank(), dist.get_world_size()
+        self.pace, count = pace, ranks // replicas
         self.stage, replica = rank % count, rank // count
         stages = [list(range(one * count, (one + 1) * count)) for one in range(replicas)]
-        groups = [dist.new_group(ranks, group_desc="pipeline") for ranks in stages]
-        beside = [dist.new_group(list(range(one, RANKS, count)), group_desc="data parallel") for one in range(count)]
+        groups = [dist.new_group(own, group_desc="pipeline") for own in stages]
+        beside = [dist.new_group(list(range(one, ranks, count)), group_desc="data parallel") for one in range(count)]
         self.beside, self.replicas = beside[self.stage], replicas
         self.is_last = self.stage == count - 1
         self.model = Layer(self.pace, FORWARD_S * (last if self.is_last else 1))
@@ -139,9 +144,9 @@ class Looped:
     def __init__(self, pace: Pace) -> None:
         self.pace, rank = pace, dist.get_rank()
         self.model = torch.nn.ModuleList(Layer(self.pace, FORWARD_S / 2) for _ in range(2))
-        device, count = torch.get_default_device(), 2 * RANKS
-        own = [PipelineStage(one, rank + n * RANKS, count, device) for n, one in enumerate(self.model)]
-        self.is_first, self.is_last = rank == 0, rank == RANKS - 1
+        device, count = torch.get_default_device(), 2 * dist.get_world_size()
+        own = [PipelineStage(one, rank + n * dist.get_world_size(), count, device) for n, one in enumerate(self.model)]
+        self.is_first, self.is_last = rank == 0, rank == dist.get_world_size() - 1
         self.schedule = ScheduleInterleaved1F1B(
             own, _MICROBATCHES, loss_fn=lambda out, target: (out - target).square().mean()
         )
@@ -162,8 +167,9 @@ class TensorStages(Stages):
 
     def __init__(self, pace: Pace) -> None:
         super().__init__(pace, Schedule1F1B, replicas=2)
-        pairs = [dist.new_group([first, first + RANKS // 2], group_desc="tensor parallel") for first in (0, 1)]
-        pair = pairs[dist.get_rank() % 2]
+        half = dist.get_world_size() // 2
+        pairs = [dist.new_group([first, first + half], group_desc="tensor parallel") for first in range(half)]
+        pair = pairs[dist.get_rank() % half]
         self.model.register_forward_hook(lambda _module, _given, out: _Summed.apply(out, pair))
 
 

@@ -13,27 +13,24 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from sample_traces.record.lab import PORT, RACKS, Lab, Switch, address, host, rack, switch_port
-from tests.accuracy.capture_devices import Cores, Slowed
-from tests.accuracy.capture_jobs import RANKS
+from tests.accuracy.capture_devices import Cores, Place, Slowed
 
 BITS_PER_S = 1_000_000_000
-UPLINK = (1, 2)
-"""Stages of a pipeline whose messages pass the uplink."""
 _NEW_NETWORK, _NEW_NAMES = 0x40000000, 0x04000000
 
 
 class Hosts(Cores):
-    """A host a rank; each computes on the machine's cores."""
+    """Hosts of one rank or more; each computes on the machine's cores."""
 
     values, rows = 131_072, 2048
 
-    def settle(self, rank: int) -> None:
+    def settle(self, place: Place) -> None:
         """Go into the rank's host."""
-        super().settle(rank)
-        self.rank = rank
+        super().settle(place)
+        self.rank = place.rank
         self.slowed: Slowed | None = None
-        self.switches: dict[str, tuple[Switch, ...]] = _switches() if rank == 0 else {}
-        _enter(host(rank), f"node{rank}")
+        self.switches: dict[str, tuple[Switch, ...]] = _switches(place.hosts) if self.rank == 0 else {}
+        _enter(host(place.host), f"node{place.host}")
         os.environ.update(MASTER_ADDR=address(host(0)), GLOO_SOCKET_IFNAME=PORT)
 
     def set_network(self, slowed: Slowed | None) -> None:
@@ -48,11 +45,11 @@ class Hosts(Cores):
         self.slowed = slowed
 
 
-def _switches() -> dict[str, tuple[Switch, ...]]:
+def _switches(hosts: int) -> dict[str, tuple[Switch, ...]]:
     made = {"uplink": tuple(Switch(rack(number), "uplink") for number in range(RACKS))}
-    for rank in range(RANKS):
-        ends = Switch(host(rank), PORT), Switch(rack(rank * RACKS // RANKS), switch_port(host(rank)))
-        made[f"node{rank}"] = ends
+    for one in range(hosts):
+        ends = Switch(host(one), PORT), Switch(rack(one * RACKS // hosts), switch_port(host(one)))
+        made[f"node{one}"] = ends
     return made
 
 
@@ -65,8 +62,8 @@ def _enter(namespace: str, name: str) -> None:
     socket.sethostname(name)
 
 
-def network_of(machine: str) -> AbstractContextManager[object]:
+def network_of(machine: str, hosts: int) -> AbstractContextManager[object]:
     """The network while jobs are recorded, where the machine has one."""
     if machine != "network":
         return nullcontext()
-    return Lab(ranks=RANKS, nic_bits_per_s=BITS_PER_S, uplink_bits_per_s=BITS_PER_S)
+    return Lab(ranks=hosts, nic_bits_per_s=BITS_PER_S, uplink_bits_per_s=BITS_PER_S)

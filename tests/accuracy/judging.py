@@ -172,9 +172,11 @@ def _mark(
 
 
 def is_possible(finding: Mapping[str, Any]) -> bool:
-    """Whether a finding costs something, at most the iteration, and lies within its own interval."""
+    """Whether a finding costs something, at most the iteration, and lies within its own interval, which may be two."""
     delay, low, high = (finding[f"delay_{name}"] for name in ("ns_per_iteration", "low_ns", "high_ns"))
-    return 0 < finding["share"] <= 1 and (low is None or low <= delay <= high)
+    if not 0 < finding["share"] <= 1:
+        return False
+    return low is None or (delay - delay / finding["share"] <= low <= delay <= high <= delay + delay / finding["share"])
 
 
 def _relative(told_ns: float, true_ns: float, duration_ns: float) -> list[float]:

@@ -68,10 +68,11 @@ OVERWHELMING_DOMINANCE: Annotated[
 ] = 0.9
 IN_EACH_SHARE: Annotated[
     float,
-    Meaning(
-        "share of the mean iteration", "So much of each iteration on one rank alone counts, however few.", "confidence"
-    ),
+    Meaning("share of the mean iteration", "So much of each on one rank counts, however few.", "confidence"),
 ] = 0.1
+IN_EACH_FACTOR: Annotated[
+    float, Meaning("ratio of delays", "A rank's least must be so much more than any other's largest.", "confidence")
+] = 5.0
 FEW_ITERATIONS: Annotated[
     int, Meaning("iterations", "Fewer do not show that a delay recurs.", "confidence, evidence")
 ] = 3

@@ -87,9 +87,16 @@ def effect_on_ranks(
         iterations=len(own),
         affected=len(affected),
         hit_share=hit / typical,
-        stands_alone=stands_alone(own, affected),
+        stands_alone=stands_alone(own, affected) or (limits.any_size and _dwarfs_others(own, affected)),
+        is_apart=_is_apart(positive, chosen),
     )
     return replace(_effect(own, affected, share, grade_of_ranks(inputs, limits)), dominance=dominance, p_value=p_value)
+
+
+def _is_apart(delays_ns: Delays, chosen: NDArray[np.int64]) -> bool:
+    """Whether ranks always lose far more than any other ever does; delays >= 0, shape (iterations, ranks)."""
+    others = np.delete(delays_ns, chosen, axis=1)
+    return bool(delays_ns[:, chosen].min() >= thresholds.IN_EACH_FACTOR * others.max(initial=0.0))
 
 
 def affected_iterations(delays_ns: Delays, typical_ns: float) -> NDArray[np.int64]:
@@ -227,6 +234,17 @@ def stands_alone(delays_ns: Delays, affected: NDArray[np.int64], least_ns: float
         return False
     usual, spread = float(others.mean()), float(others.std())
     return float(delays_ns[affected].min()) - usual >= max(least_ns, 2 * thresholds.JOB_SPREADS * spread)
+
+
+def _dwarfs_others(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
+    """Whether iterations lose so much that the few others can be told to be usual; shape (iterations,).
+
+    The first one may show how recording began.
+    """
+    others = np.abs(np.delete(delays_ns, affected))
+    if len(others) < 2 or not affected[0]:
+        return False
+    return bool(others.max() <= thresholds.CLOSE_SHARE * delays_ns[affected].min())
 
 
 def with_one_off(

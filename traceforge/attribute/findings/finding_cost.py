@@ -8,6 +8,7 @@ quadrature. Where nothing tells which of several couplings holds, the interval r
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.replay_residual import ReplayResidual, replay_residual
 from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.replay.coupling import Couplings
 from traceforge.replay.reference import Amounts
 from traceforge.stats import LEAST_COUNT
 from traceforge.thresholds import attribute as thresholds
@@ -110,13 +112,9 @@ def finding_costs(
     replays = Counterfactual(run.model, scenarios.likely)
     players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
-    at_ends = [
-        [_costs(replays.coupled_by(end), sources, players, places) for end in both] for both in scenarios.ends if found
-    ]
-    open_to = [
-        likely,
-        *(_costs(replays.coupled_by(one), sources, players, places) for one in scenarios.possible if players),
-    ]
+    coupled = partial(costs_if, replays, sources, players, places, likely)
+    at_ends = [[coupled(end) for end in both] for both in scenarios.ends if found]
+    open_to = [likely, *(coupled(one) for one in scenarios.possible if players)]
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     left = _left(replays, found, sources, likely, places)
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
@@ -213,6 +211,24 @@ def _costs(
         for n, own in zip(players, replays.costs_ns([sources[n] for n in players]), strict=True):
             result[n, "delay"] = own[places]
     return result
+
+
+def costs_if(
+    replays: Counterfactual,
+    sources: Sequence[BlamedTime],
+    players: Sequence[int],
+    places: Sequence[int],
+    likely: Mapping[tuple[int, str], Amounts],
+    couplings: Couplings,
+) -> Mapping[tuple[int, str], Amounts]:
+    """Costs with other couplings; the likely ones where something would cost, or spare, more than the run takes.
+
+    Where messages follow one another, transfers that grow strongly with waits make one another grow without end: with
+    such a coupling the run would not have ended when it did.
+    """
+    costs = _costs(replays.coupled_by(couplings), sources, players, places)
+    longest_ns = float(replays.without_ns([])[places].mean())
+    return costs if all(abs(float(one.mean())) <= longest_ns for one in costs.values()) else likely
 
 
 def widened(estimate: CostEstimate, at_ends: Sequence[Sequence[float]]) -> CostEstimate:

@@ -36,6 +36,7 @@ class GradeInputs:
         affected: number of them in which the delay stands out.
         hit_share: mean delay of those over the median iteration.
         stands_alone: whether these iterations are far outside what the others show.
+        is_apart: whether these ranks lose far more in each iteration than any other rank in any.
     """
 
     share: float
@@ -45,6 +46,7 @@ class GradeInputs:
     affected: int
     hit_share: float
     stands_alone: bool = False
+    is_apart: bool = False
 
 
 def grade_of_ranks(found: GradeInputs, limits: GradeLimits) -> str:
@@ -58,7 +60,7 @@ def grade_of_ranks(found: GradeInputs, limits: GradeLimits) -> str:
     # Few iterations can never be unlikely by counting; but one rank that loses much in each, and no other, is no noise.
     is_in_each = found.affected == found.iterations >= thresholds.FEW_ITERATIONS
     is_large = found.share >= max(thresholds.IN_EACH_SHARE, limits.medium_share)
-    if is_in_each and is_large and found.dominance >= thresholds.OVERWHELMING_DOMINANCE:
+    if is_in_each and is_large and (found.is_apart or found.dominance >= thresholds.OVERWHELMING_DOMINANCE):
         return "medium"
     # What happens once shows what was lost and by whom, but not whether it recurs.
     is_one_off = found.stands_alone and found.hit_share >= limits.one_off_share

@@ -84,7 +84,8 @@ def limits_of(run: JudgedRun, node: CauseNode, names: Sequence[str]) -> GradeLim
     if not run.shares_cores:
         return usual
     if any(cause.is_like_taken_cores for cause in own):
-        return replace(usual, medium_share=thresholds.HARD_HIT_SHARE, high_share=thresholds.HARD_HIT_SHARE)
+        hard = thresholds.HARD_HIT_SHARE
+        return replace(usual, medium_share=hard, high_share=hard, rotating_share=hard)
     return replace(usual, rotating_share=2 * thresholds.ROTATING_SHARE)
 
 
@@ -249,7 +250,7 @@ def effect_of_subject(
         return effect
     # Cores that are taken away strike the ranks of a host at random; what always strikes the same ones is theirs.
     usual = effect_on_ranks(cost, subject.places, run.durations_ns, GradeLimits(), alternatives, communicating)
-    is_random = (
+    is_random = not _is_always_as_long(effect, cost[:, list(subject.places)].sum(axis=1)) and (
         effect.p_value is None
         or effect.p_value > thresholds.CONTENTION_P_VALUE
         or not (effect.pattern == "persistent" or _hits_hard(effect, run.durations_ns))
@@ -262,6 +263,14 @@ def _hits_hard(effect: Effect, durations_ns: Delays) -> bool:
     """Whether several iterations lose so much each that taken cores hardly explain it."""
     is_large = effect.affected_delay_ns >= thresholds.HARD_HIT_SHARE * float(np.median(durations_ns))
     return is_large and len(effect.affected) >= thresholds.HARD_HIT_ITERATIONS
+
+
+def _is_always_as_long(effect: Effect, own_ns: Delays) -> bool:
+    """Whether a delay that recurs on these ranks alone lasts as long each time, as no other program's work does."""
+    struck = own_ns[effect.affected]
+    is_alone = effect.dominance >= thresholds.OVERWHELMING_DOMINANCE
+    recurs = len(struck) >= thresholds.FEW_ITERATIONS
+    return bool(is_alone and recurs and np.ptp(struck) <= thresholds.CLOSE_SHARE * struck.mean())
 
 
 def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: Subject) -> Effect:
@@ -300,10 +309,8 @@ def _what_is_left(
 
 
 def _takes_turns(run: JudgedRun, node: CauseNode) -> bool:
-    """Whether ranks that lose time in turns are a finding: where cores are shared, taken ones strike so as well."""
-    of_ranks = node.cause.mode == "synchronization_amplification"
-    is_known = of_ranks or not (run.shares_cores and node.cause.is_like_taken_cores)
-    return is_known and node.cause is not UNEXPLAINED and run.ledger.model.rule is ReferenceRule.MEDIAN
+    """Whether ranks that lose time in turns are a finding."""
+    return node.cause is not UNEXPLAINED and run.ledger.model.rule is ReferenceRule.MEDIAN
 
 
 def _candidate(run: JudgedRun, lost: LostTime, node: CauseNode, subject: Subject, effect: Effect) -> FindingCandidate:
