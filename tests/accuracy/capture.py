@@ -183,7 +183,8 @@ def _free_port() -> int:
 def _told(own: Path, recording: Recording) -> str:
     """The truth of a recording, which is written beside it, in one line."""
     files = [own / f"rank{rank}.times" for rank in range(recording.ranks)]
-    truth = truth_of(own.name, [json.loads(file.read_text(encoding="utf-8")) for file in files], recording.hosts)
+    times = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    truth = truth_of(own.name, faults_of(own.name.rsplit("-", 1)[1]), times, recording.hosts)
     told = truth | {"machine": recording.machine}
     (own / "truth.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     for file in files:

@@ -6,20 +6,22 @@ clock. So truth never comes from a trace. Of two faults some steps have only one
 """
 
 import statistics
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.accuracy.capture_faults import Fault, faults_of
+if TYPE_CHECKING:
+    from tests.accuracy.capture_faults import Fault  # which needs PyTorch
 
 CLEAN = 16
 """Steps before the recorded ones."""
 LEAST_OTHERS = 5
 
 
-def truth_of(name: str, times: list[list[list[int]]], hosts: list[str]) -> dict[str, Any]:
+def truth_of(name: str, injected: Sequence["Fault"], times: list[list[list[int]]], hosts: list[str]) -> dict[str, Any]:
     """What was injected and what it cost, from start and end of each rank's steps."""
     kind = name.rsplit("-", 1)[1]
-    faults = [one for one in faults_of(kind) if one.modes]
+    faults = [one for one in injected if one.modes]
     # From one end of the last rank to the next: ranks of a pipeline begin a step while others still end the one before.
     ends = [max(end for _, end in one) for one in zip(*times, strict=True)]
     lasts = [until - since for since, until in pairwise(ends)]
@@ -27,13 +29,14 @@ def truth_of(name: str, times: list[list[list[int]]], hosts: list[str]) -> dict[
     recorded = lasts[CLEAN - 1 :]
     struck = [frozenset(n for n, one in enumerate(faults) if one.strikes(step)) for step in range(len(recorded))]
     usual_ns = _usual_ns(recorded, struck, clean_ns)
+    troubles = [_trouble(one, n, recorded, struck, usual_ns, hosts) for n, one in enumerate(faults)]
     return {
         "schema_version": 1, "scenario": name, "world_size": len(hosts), "hosts": hosts,
         "lost": [rank for one in faults if one.hides for rank in one.ranks], "clean_ns": clean_ns,
         "clean_spread": (three_quarters_ns - quarter_ns) / clean_ns, "duration_ns": recorded,
         "iterations": list(range(CLEAN, CLEAN + len(recorded))),
-        "faults": [_told_fault(kind, one, n, recorded, struck) for n, one in enumerate(faults)],
-        "troubles": [_trouble(one, n, recorded, struck, usual_ns, hosts) for n, one in enumerate(faults)],
+        "faults": [_told_fault(kind, one, struck, trouble) for one, trouble in zip(faults, troubles, strict=True)],
+        "troubles": troubles,
     }  # fmt: skip
 
 
@@ -52,7 +55,7 @@ def _usual_ns(recorded: list[int], struck: list[frozenset[int]], clean_ns: float
 
 
 def _trouble(
-    fault: Fault, number: int, recorded: list[int], struck: list[frozenset[int]],
+    fault: "Fault", number: int, recorded: list[int], struck: list[frozenset[int]],
     usual_ns: dict[frozenset[int], float], hosts: list[str],
 ) -> dict[str, Any]:  # fmt: skip
     """Whom to name, and what the fault costs: what removing it saves, and what it costs alone."""
@@ -64,27 +67,25 @@ def _trouble(
         saved_ns = ns - usual_ns[hits - own] if hits - own in usual_ns else alone_ns
         removed.append(round(saved_ns) if number in hits else 0)
         added.append(round(saved_ns if hits == own else alone_ns) if number in hits else 0)
-    ranks = list(fault.ranks) or list(range(len(hosts)))
-    links = []
+    ranks, links, of_host = list(fault.ranks) or list(range(len(hosts))), [], None
     if fault.slowed and fault.slowed.cable == "uplink":
         links.append([len(hosts) // 2 - 1, len(hosts) // 2])
     elif fault.slowed:
-        ranks = [rank for rank, host in enumerate(hosts) if host == fault.slowed.cable]
+        of_host = fault.slowed.cable
+        ranks = [rank for rank, host in enumerate(hosts) if host == of_host]
     is_of_all = len(ranks) == len(hosts) and not fault.slowed
     kind = "link" if fault.slowed else "job" if is_of_all else "rank" if len(ranks) == 1 else "ranks"
     return {
         "faults": [number], "modes": list(fault.modes), "subject_kind": kind,
         "subject": "all" if is_of_all else ", ".join(map(str, ranks)), "ranks": ranks,
-        "links": links, "removed_ns": removed, "added_ns": added,
+        "links": links, "of_host": of_host, "removed_ns": removed, "added_ns": added,
     }  # fmt: skip
 
 
-def _told_fault(
-    kind: str, fault: Fault, number: int, recorded: list[int], struck: list[frozenset[int]]
-) -> dict[str, Any]:
-    hit = [step for step, hits in enumerate(struck) if number in hits]
+def _told_fault(kind: str, fault: "Fault", struck: list[frozenset[int]], trouble: dict[str, Any]) -> dict[str, Any]:
+    hit = [step for step, hits in enumerate(struck) if trouble["faults"][0] in hits]
     return {
         "kind": kind, "mode": "/".join(fault.modes), "rank": fault.ranks[0] if len(fault.ranks) == 1 else None,
-        "iterations": [CLEAN + step for step in hit], "step_excess_ns": [recorded[step] for step in hit],
+        "iterations": [CLEAN + step for step in hit], "step_excess_ns": [trouble["removed_ns"][step] for step in hit],
         "communicators": [],
     }  # fmt: skip

@@ -64,7 +64,12 @@ def answer(mark: Mark) -> str:
     fault = "; ".join(f"{'/'.join(sorted(one.modes))} of {one.kind} {one.subject}" for one in mark.asked)
     cost = "; ".join(f"{one.delay_ns / 1e6:.1f} ms" for one in mark.asked)
     said = " ".join(mark.first) if mark.first else "nothing"
-    if mark.errors and mark.errors[0] is not None:
+    if len(mark.asked) > 1:
+        said = "; ".join(
+            "missed" if error is None else f"rank {one.subject}, {one.delay_ns * (1 + error) / 1e6:.1f} ms"
+            for one, error in zip(mark.asked, mark.errors, strict=True)
+        )
+    elif mark.errors and mark.errors[0] is not None:
         said += f", {mark.asked[0].delay_ns * (1 + mark.errors[0]) / 1e6:.1f} ms"
     right = ("yes" if is_right(mark) else "no") if mark.asked else "nothing to name"
     false = "; ".join(mark.false_findings) or "none"

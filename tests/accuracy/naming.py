@@ -123,7 +123,7 @@ def _named(
         accepted |= {(kind, ranks)} | {
             ("communicator", name) for name, own in groups.items() if ranks == frozenset(own)
         }
-        if len(ranks) in (1, len(truth["hosts"])):
+        if len(ranks) in (1, len(truth["hosts"])) or trouble.get("of_host"):
             # Between the only two hosts, or racks, lies the whole network. Whose link is slow is only told by calls
             # that leave some hosts out.
             accepted.add(("job", "all"))

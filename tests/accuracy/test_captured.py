@@ -1,10 +1,14 @@
 """Recordings that are made anew: their truth, and that nothing is judged which is not known."""
 
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-import pytest
-
+from tests.accuracy.capture_truth import CLEAN, truth_of
 from tests.accuracy.captured import judged
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
@@ -37,30 +41,65 @@ def test_a_restless_machine_is_said_and_nothing_is_judged(tmp_path: Path) -> Non
     assert judged(recorded(tmp_path, 0.3)) == "| late | 30.0 ms | 30% | not measured | | | | |"
 
 
+@dataclass(frozen=True)
+class Injected:
+    """A fault as `capture_faults.Fault`, which needs PyTorch."""
+
+    ranks: tuple[int, ...]
+    strikes: Callable[[int], bool] = lambda _step: True
+    slowed: SimpleNamespace | None = None
+    hides: bool = False
+    modes: tuple[str, ...] = ("runtime_control_plane",)
+
+
+STEPS, HOSTS = 20, ["node0"] * 4
+
+
+def truth(longer_ns: Callable[[int], int], *faults: Injected, hosts: Sequence[str] = HOSTS) -> dict[str, Any]:
+    """Of steps that follow one another, of 10 ns, and of so much more in each recorded one."""
+    lasts = [10] * CLEAN + [10 + longer_ns(step) for step in range(STEPS)]
+    ends = list(accumulate(lasts))
+    times = [[[end - ns, end] for end, ns in zip(ends, lasts, strict=True)]] * len(hosts)
+    return truth_of("paced-sleep", faults, times, list(hosts))  # type: ignore[arg-type]  # stands for a fault
+
+
 def test_what_was_injected_costs_what_steps_took_longer_than_clean_ones() -> None:
-    capture = pytest.importorskip("tests.accuracy.capture", exc_type=ImportError)
-    # given steps that follow one another: of 10 ns while they are clean, and of 14 from the first recorded one on
-    count, clean = capture.CLEAN + capture.RECORDED, capture.CLEAN
-    ends = [10 * i + 4 * max(0, i - clean) for i in range(1, count + 1)]
-    times = [[[end - 10, end] for end in ends]] * capture.RANKS
+    told = truth(lambda _step: 4, Injected((2,)))
 
-    truth = capture.truth_of("paced-sleep", times)
-    assert (truth["clean_ns"], truth["clean_spread"]) == (10, 0)
-    assert truth["troubles"][0]["removed_ns"] == [4] * capture.RECORDED
-    assert (truth["troubles"][0]["subject_kind"], truth["troubles"][0]["subject"]) == ("rank", "2")
+    assert (told["clean_ns"], told["clean_spread"]) == (10, 0)
+    assert told["troubles"][0]["removed_ns"] == told["troubles"][0]["added_ns"] == [4] * STEPS
+    assert (told["troubles"][0]["subject_kind"], told["troubles"][0]["subject"]) == ("rank", "2")
 
-    # given a fault in the twelfth recorded step, which takes 9 longer than the others, to record which takes 4
-    late = [end + 9 * (i >= clean + 11) for i, end in enumerate(ends)]
-    times = [[[end - 10, end] for end in late]] * capture.RANKS
-    once = capture.truth_of("paced-sleep_once", times)["troubles"][0]
-    assert once["removed_ns"] == [9 if step == 11 else 0 for step in range(capture.RECORDED)]
+
+def test_what_strikes_once_costs_what_its_step_took_longer_than_other_recorded_ones() -> None:
+    # given steps that take 4 longer while they are recorded, and the twelfth of them 9 more
+    told = truth(lambda step: 4 + 9 * (step == 11), Injected((1,), lambda step: step == 11))
+
+    assert told["troubles"][0]["removed_ns"] == [9 if step == 11 else 0 for step in range(STEPS)]
+    assert told["faults"][0]["step_excess_ns"] == [9]
+
+
+def test_of_two_faults_each_costs_what_it_does_alone_and_saves_what_the_other_leaves() -> None:
+    # given one fault of 6 in steps 0 to 13, another of 8 from step 6 on, and 10 where both strike: they overlap by 4
+    first, second = Injected((0,), lambda step: step < 14), Injected((3,), lambda step: step >= 6)
+    told = truth(lambda step: 6 if step < 6 else 10 if step < 14 else 8, first, second)
+
+    one, other = told["troubles"]
+    assert (one["removed_ns"], one["added_ns"]) == ([6] * 6 + [2] * 8 + [0] * 6, [6] * 14 + [0] * 6)
+    assert (other["removed_ns"], other["added_ns"]) == ([0] * 6 + [4] * 8 + [8] * 6, [0] * 6 + [8] * 14)
 
 
 def test_of_a_slow_cable_the_link_is_at_fault_and_no_rank() -> None:
-    capture = pytest.importorskip("tests.accuracy.capture", exc_type=ImportError)
-    times = [[[10 * i, 10 * i + 10] for i in range(capture.CLEAN + capture.RECORDED)]] * capture.RANKS
+    hosts = [f"node{rank // 2}" for rank in range(8)]
+    nic, uplink = (
+        truth(lambda _step: 4, Injected((), slowed=SimpleNamespace(cable=cable)), hosts=hosts)["troubles"][0]
+        for cable in ("node2", "uplink")
+    )
 
-    nic, uplink = (capture.truth_of(f"paced-{kind}", times)["troubles"][0] for kind in ("slow_nic", "slow_uplink"))
+    assert (nic["subject_kind"], nic["ranks"], nic["of_host"], nic["links"]) == ("link", [4, 5], "node2", [])
+    assert (uplink["subject_kind"], uplink["ranks"], uplink["links"]) == ("link", [*range(8)], [[3, 4]])
 
-    assert (nic["subject_kind"], nic["ranks"], nic["links"]) == ("link", [2], [])
-    assert (uplink["subject_kind"], uplink["ranks"], uplink["links"]) == ("link", [0, 1, 2, 3], [[1, 2]])
+
+def test_what_each_rank_does_in_turn_is_the_jobs() -> None:
+    (told,) = truth(lambda _step: 4, Injected(()))["troubles"]
+    assert (told["subject_kind"], told["subject"], told["ranks"]) == ("job", "all", [0, 1, 2, 3])
