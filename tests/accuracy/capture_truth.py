@@ -63,7 +63,7 @@ def _trouble(
     removed, added = [], []
     for ns, hits in zip(recorded, struck, strict=True):
         # Where no step has just this fault, or just the other one, what is saved is what it costs alone.
-        alone_ns = usual_ns[own] - usual_ns[none] if own in usual_ns else ns - usual_ns[hits - own]
+        alone_ns = usual_ns[own] - usual_ns[none] if own in usual_ns else ns - usual_ns.get(hits - own, usual_ns[none])
         saved_ns = ns - usual_ns[hits - own] if hits - own in usual_ns else alone_ns
         removed.append(round(saved_ns) if number in hits else 0)
         added.append(round(saved_ns if hits == own else alone_ns) if number in hits else 0)

@@ -89,6 +89,13 @@ def test_of_two_faults_each_costs_what_it_does_alone_and_saves_what_the_other_le
     assert (other["removed_ns"], other["added_ns"]) == ([0] * 6 + [4] * 8 + [8] * 6, [0] * 6 + [8] * 14)
 
 
+def test_faults_that_always_strike_together_have_one_cost() -> None:
+    both = [Injected((rank,), lambda step: step == 11) for rank in (0, 3)]
+    told = truth(lambda step: 9 * (step == 11), *both)
+
+    assert [sum(one["removed_ns"]) for one in told["troubles"]] == [9, 9]
+
+
 def test_of_a_slow_cable_the_link_is_at_fault_and_no_rank() -> None:
     hosts = [f"node{rank // 2}" for rank in range(8)]
     nic, uplink = (

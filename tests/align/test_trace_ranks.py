@@ -29,6 +29,9 @@ def test_a_number_that_a_name_holds_twice_is_the_rank() -> None:
     names = [f"job/1764000000.5-TP-{rank}-EP-{rank}.trace.json.gz" for rank in (1, 0, 2)]
 
     assert ranks_by_number(_files(*names)) == {0: 1, 1: 0, 2: 2}
+    assert ranks_by_number(_files("job/TP-00-EP-0.et", "job/TP-01-EP-1.et")) == {0: 0, 1: 1}
+    # given steps, which count from another number
+    assert ranks_by_number(_files("job/epoch1_step1.et", "job/epoch2_step2.et")) == {}
 
 
 def test_names_in_one_folder_are_numbered_by_themselves() -> None:

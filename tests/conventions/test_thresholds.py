@@ -34,6 +34,7 @@ NO_JUDGEMENT = {
     ("graph/arrival.py", "_MOST_ARRIVALS"): "how much is worked on at once",
     ("timeline/segment.py", "_MOST_SEGMENTS"): "how much is worked on at once",
     ("timeline/layers.py", "_MOST_*"): "beyond which sorting is cheaper",
+    ("attribute/findings/finding_cost.py", "_HALVINGS"): "how far a search goes",
     ("graph/work.py", "_MOST_SEGMENTS"): "how much is worked on at once",
     ("*", "_*AT_ONCE"): "how much is worked on at once",
     ("align/rank.py", "_NAMED_FILES"): "how many files a message names",

@@ -25,6 +25,8 @@ def _silent(**said: object) -> SourceSummary:
         ("traces/step_5_r2.json", 2),
         ("traces/RANK_004.json", 4),
         ("traces/primus-megatron-exp[llama2-70b-run1]-rank[3].1759996800.pt.trace.json.gz", 3),
+        ("traces/lora_r64_rank[3].pt.trace.json", 3),
+        ("traces/hosts_worker[0-7]_rank3.json", 3),
         ("traces/dp0_pp0_tp1_dcp0_ep1_rank1.1772953200.pt.trace.json.gz", 1),
     ],
 )
@@ -53,7 +55,7 @@ def test_else_the_nearest_folder_above_that_is_named_as_a_rank_does(path: str) -
 @pytest.mark.parametrize(
     "path",
     [
-        *("run/trace.json", "run/frank3.json", "run/4711.json", "run/rank.json"),
+        *("run/trace.json", "run/frank3.json", "run/4711.json", "run/rank.json", "exp-r[16]/run_r[1e-4].json"),
         *("run_r2/day/trace.json", "best_of_rank3/day/trace.json", "rank3_of_4/day/trace.json"),
     ],
 )

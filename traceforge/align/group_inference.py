@@ -157,7 +157,11 @@ def pipeline_of(groups: Sequence[ProcessGroup]) -> dict[int, ProcessGroup]:
     """The pipeline's group of each rank: the only division of the ranks that is described as such, however often."""
     found = [division for division in divisions(groups) if _PIPELINE.search(division[0].description)]
     differ = {frozenset(group.ranks for group in division) for division in found}
-    return {rank: group for group in found[0] for rank in group.ranks} if len(differ) == 1 else {}
+    if len(differ) != 1:
+        return {}
+    # The one that says no more than that.
+    own = min(found, key=lambda division: len(division[0].description))
+    return {rank: group for group in own for rank in group.ranks}
 
 
 def _coarsely_aligned(calls: Sequence[UnassignedCall]) -> list[UnassignedCall]:
@@ -197,13 +201,12 @@ def _by_position(calls: Iterable[UnassignedCall]) -> dict[int, dict[int, dict[in
 def divisions(groups: Sequence[ProcessGroup]) -> list[list[ProcessGroup]]:
     """Divisions of the ranks into groups of one description and size, each rank in one group of a division.
 
-    A group that is made again (by another model of the same process, say) is the one that it was. Groups without a
+    Groups that are made again (by another model of the same process, say) are those that were. Groups without a
     description (`torch.distributed.new_group`) may belong to several divisions; those of one axis of a mesh have the
     same distance between their ranks.
     """
     kinds: dict[tuple[str, int], list[ProcessGroup]] = defaultdict(list)
-    made_first = {(group.description, group.ranks): group for group in reversed(groups)}
-    for group in made_first.values():
+    for group in groups:
         kinds[group.description, len(group.ranks)].append(group)
     found: list[list[ProcessGroup]] = []
     for key in sorted(kinds):
@@ -215,7 +218,10 @@ def divisions(groups: Sequence[ProcessGroup]) -> list[list[ProcessGroup]]:
                 of_kind.append([group])
             else:
                 division.append(group)
-        found += of_kind
+        different: dict[frozenset[Ranks], list[ProcessGroup]] = {}
+        for division in of_kind:
+            different.setdefault(frozenset(group.ranks for group in division), division)
+        found += different.values()
     return found
 
 

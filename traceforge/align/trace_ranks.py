@@ -117,7 +117,8 @@ def _with_names(files: pl.DataFrame) -> pl.DataFrame:
 def numbered(files: pl.DataFrame) -> dict[int, int]:
     """By source, the number of its name that differs between all of them; empty where none does, or several disagree.
 
-    A name may hold it twice: `1764000000-TP-3-EP-3.trace.json.gz`, as SGLang writes where a rank has its own experts.
+    A name may hold it twice, counted from 0: `1764000000-TP-3-EP-3.trace.json.gz`, as SGLang writes where each rank
+    has its own experts.
 
     Args:
         files: columns source_id and path.
@@ -125,7 +126,10 @@ def numbered(files: pl.DataFrame) -> dict[int, int]:
     numbers = [_NUMBER.findall(PurePosixPath(path).name) for path in files["path"]]
     if len({len(own) for own in numbers}) != 1:
         return {}
-    columns = {column for column in zip(*numbers, strict=True) if len(set(column)) == files.height > 1}
-    if len(columns) != 1 or any(len(number) > _LONGEST_RANK for column in columns for number in column):
+    varying = [column for column in zip(*numbers, strict=True) if len(set(column)) == files.height > 1]
+    if any(len(number) > _LONGEST_RANK for column in varying for number in column):
         return {}
-    return {source_id: int(number) for source_id, number in zip(files["source_id"], *columns, strict=True)}
+    columns = {tuple(map(int, column)) for column in varying}
+    if len(columns) != 1 or (len(varying) > 1 and all(0 not in column for column in columns)):
+        return {}
+    return dict(zip(files["source_id"], *columns, strict=True))

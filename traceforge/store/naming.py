@@ -12,7 +12,9 @@ from pathlib import Path
 from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
 
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_\-\[]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+# Primus: `primus-megatron-exp[llama2-70b]-rank[3]`.
+_RANK_IN_BRACKETS = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?rank\[(\d{1,6})\]", re.IGNORECASE)
 # JAX writes below the folder that it is given: `rank0/plugins/profile/2026_11_27_17_28_51/node7.xplane.pb`.
 _RANK_OF_FOLDER = re.compile(r"(?:global[_-]?)?rank[_-]?(\d{1,6})", re.IGNORECASE)
 _RANK_LIMIT = 2**31
@@ -69,13 +71,17 @@ def _rank(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None) -
         # A name that the user's pattern does not fit is not guessed at: two rules would number files twice.
         return (int(digits), "rank_regex") if digits and _DIGITS.fullmatch(digits) else (None, "unknown")
     at_end = _RANK_AT_END.search(path.name) if summary.kind in _RANK_AT_END_OF else None
-    if match := at_end or _RANK_IN_NAME.search(path.name):
+    if match := at_end or _rank_in(path.name):
         return int(match[1]), "file_name"
-    if match := _RANK_IN_NAME.search(path.parent.name):
+    if match := _rank_in(path.parent.name):
         return int(match[1]), "folder_name"
     if match := next(filter(None, (_RANK_OF_FOLDER.fullmatch(above.name) for above in path.parent.parents)), None):
         return int(match[1]), "folder_name"
     return None, "unknown"
+
+
+def _rank_in(name: str) -> re.Match[str] | None:
+    return _RANK_IN_BRACKETS.search(name) or _RANK_IN_NAME.search(name)
 
 
 def host_in_name(file_name: str) -> str | None:

@@ -18,17 +18,17 @@ def replays(saved: float, others: dict[float, float]) -> Counterfactual:
         SimpleNamespace(
             without_ns=lambda blamed: np.full(4, 100.0 - (saved if blamed else 0.0)),
             isolated_cost_ns=lambda _source: np.full(4, saved),
-            coupled_by=lambda couplings: replays(others[couplings.spread], {}),
+            coupled_by=lambda couplings: replays(others.get(couplings.spread, saved), {}),
         ),
     )
 
 
-@pytest.mark.parametrize(("at_coupling", "counted"), [(35.0, 35.0), (-90.0, -90.0), (-700_000.0, 20.0), (130.0, 20.0)])
+@pytest.mark.parametrize(("at_coupling", "counted"), [(35.0, 35.0), (-90.0, -90.0), (-700_000.0, 60.0), (130.0, 60.0)])
 def test_a_coupling_with_which_nothing_would_have_ended_is_not_of_this_run(at_coupling: float, counted: float) -> None:
-    # given a delay of 20 that, if transfers grow by as much as they wait, would cost another amount
-    model = replays(20.0, {1.0: at_coupling})
+    # given a delay of 20 that, if transfers grow by as much as they wait, would cost another amount; half as much, 60
+    model = replays(20.0, {1.0: at_coupling, 0.5: 60.0})
     blamed = [cast("BlamedTime", object())]
     likely = {(0, "saved"): np.full(4, 20.0)}
 
-    costs = costs_if(model, blamed, [], range(4), likely, Couplings(spread=1.0))
+    costs = costs_if(model, blamed, [], range(4), likely, Couplings(), Couplings(spread=1.0))
     assert float(costs[0, "saved"].mean()) == counted

@@ -335,27 +335,3 @@ def test_delays_that_only_every_fourth_step_could_show_are_not_spaced_by_their_r
 
     found = found_in(run, lost({"host_stall": stall}))
     assert [one.subject.name for one in found] == (["0"] if named else [])
-
-
-@pytest.mark.parametrize(("lengths", "named"), [([30, 31, 30, 29], True), ([30, 45, 22, 36], False)])
-def test_pauses_that_last_as_long_each_time_are_no_taken_cores(lengths: list[int], named: bool) -> None:
-    # given ranks of one host without devices, and rank 2 of four that pauses in each of only four steps
-    stall = noise(13, 0.2, ranks=4)[:4]
-    stall[:, 2] += np.array(lengths) * 0.5
-
-    found = found_in(judged_run(4, 4, hosts=["a"] * 4, has_device=False), lost({"host_stall": stall}))
-    assert [one.subject.name for one in found] == (["2"] if named else [])
-
-
-@pytest.mark.parametrize(
-    ("struck", "cause", "named"), [(1, "host_stall", True), (0, "host_stall", False), (2, "slow_compute", False)]
-)
-def test_a_pause_that_dwarfs_the_few_other_steps_counts_unless_recording_begins_with_it(
-    struck: int, cause: str, named: bool
-) -> None:
-    # given four steps, and 300 % of one more in one of them on rank 3
-    stall = noise(14, 0.5)[:4]
-    stall[struck, 3] += 300
-
-    found = found_in(judged_run(4, 8), lost({cause: stall}))
-    assert [one.subject.name for one in found] == (["3"] if named else [])

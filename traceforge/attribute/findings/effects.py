@@ -87,7 +87,8 @@ def effect_on_ranks(
         iterations=len(own),
         affected=len(affected),
         hit_share=hit / typical,
-        stands_alone=stands_alone(own, affected) or (limits.any_size and _dwarfs_others(own, affected)),
+        stands_alone=stands_alone(own, affected)
+        or (limits.any_size and _dwarfs_others(own, affected, typical, limits)),
         is_apart=_is_apart(positive, chosen),
     )
     return replace(_effect(own, affected, share, grade_of_ranks(inputs, limits)), dominance=dominance, p_value=p_value)
@@ -212,8 +213,22 @@ def effect_in_turns(delays_ns: Delays, durations_ns: Delays, limits: GradeLimits
     is_of_many = share < thresholds.REPORTED_SHARE * delays_ns.shape[1]
     if is_of_many and not limits.any_size and _is_of_all_sizes(by_iteration, affected):
         return None
+    if limits.is_like_taken_cores and not _strikes_one_alike(delays_ns[affected]):
+        return None
     effect = _effect(_within(by_iteration, counted), affected, share, grade_of_turns(share, affected, limits))
     return replace(effect, pattern="rotating")
+
+
+def _strikes_one_alike(delays_ns: Delays) -> bool:
+    """Whether iterations lose nearly all on one rank, and about as much each time; shape (iterations, ranks).
+
+    Cores that other programs take are lost by several ranks at once, and for all lengths of time.
+    """
+    positive = np.maximum(0.0, delays_ns)
+    largest = positive.max(axis=1)
+    is_of_one = largest >= thresholds.SOLE_DOMINANCE * positive.sum(axis=1)
+    shortest, longest = np.quantile(largest, (thresholds.LOW_USUAL, 1 - thresholds.LOW_USUAL))
+    return bool(2 * np.count_nonzero(is_of_one) > len(is_of_one) and shortest >= thresholds.ROTATING_SIZE * longest)
 
 
 def _is_of_all_sizes(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
@@ -236,15 +251,16 @@ def stands_alone(delays_ns: Delays, affected: NDArray[np.int64], least_ns: float
     return float(delays_ns[affected].min()) - usual >= max(least_ns, 2 * thresholds.JOB_SPREADS * spread)
 
 
-def _dwarfs_others(delays_ns: Delays, affected: NDArray[np.int64]) -> bool:
+def _dwarfs_others(delays_ns: Delays, affected: NDArray[np.int64], typical_ns: float, limits: GradeLimits) -> bool:
     """Whether iterations lose so much that the few others can be told to be usual; shape (iterations,).
 
-    The first one may show how recording began.
+    The first one may show how recording began; and a core may be taken for about an iteration.
     """
-    others = np.abs(np.delete(delays_ns, affected))
+    others, least_ns = np.abs(np.delete(delays_ns, affected)), float(delays_ns[affected].min())
     if len(others) < 2 or not affected[0]:
         return False
-    return bool(others.max() <= thresholds.CLOSE_SHARE * delays_ns[affected].min())
+    is_long = not limits.is_like_taken_cores or least_ns >= thresholds.ONE_OFF_COMPUTE_SHARE * typical_ns
+    return is_long and bool(others.max() <= thresholds.CLOSE_SHARE * least_ns)
 
 
 def with_one_off(

@@ -7,7 +7,7 @@ quadrature. Where nothing tells which of several couplings holds, the interval r
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,7 @@ from traceforge.thresholds import attribute as thresholds
 
 # Costs of a finding: its part in the iterations, what fixing it alone saves, what it alone would cost.
 _KINDS = ("delay", "saved", "isolated")
+_HALVINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def finding_costs(
     replays = Counterfactual(run.model, scenarios.likely)
     players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
-    coupled = partial(costs_if, replays, sources, players, places, likely)
+    coupled = partial(costs_if, replays, sources, players, places, likely, scenarios.likely)
     at_ends = [[coupled(end) for end in both] for both in scenarios.ends if found]
     open_to = [likely, *(coupled(one) for one in scenarios.possible if players)]
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
@@ -219,16 +220,27 @@ def costs_if(
     players: Sequence[int],
     places: Sequence[int],
     likely: Mapping[tuple[int, str], Amounts],
+    near: Couplings,
     couplings: Couplings,
 ) -> Mapping[tuple[int, str], Amounts]:
-    """Costs with other couplings; the likely ones where something would cost, or spare, more than the run takes.
+    """Costs with other couplings, as far from the likely ones as nothing costs, or spares, more than an iteration.
 
     Where messages follow one another, transfers that grow strongly with waits make one another grow without end: with
-    such a coupling the run would not have ended when it did.
+    such a coupling the run would not have ended when it did. Then the distance to the likely ones is halved, some
+    times.
+
+    Args:
+        likely: costs with the likely couplings, which are `near`.
     """
-    costs = _costs(replays.coupled_by(couplings), sources, players, places)
     longest_ns = float(replays.without_ns([])[places].mean())
-    return costs if all(abs(float(one.mean())) <= longest_ns for one in costs.values()) else likely
+    for _ in range(_HALVINGS):
+        costs = _costs(replays.coupled_by(couplings), sources, players, places)
+        if all(abs(float(one.mean())) <= longest_ns for one in costs.values()):
+            return costs
+        couplings = Couplings(
+            **{one.name: (getattr(couplings, one.name) + getattr(near, one.name)) / 2 for one in fields(Couplings)}
+        )
+    return likely
 
 
 def widened(estimate: CostEstimate, at_ends: Sequence[Sequence[float]]) -> CostEstimate:

@@ -14,7 +14,9 @@ class GradeLimits:
     """Limits that are stricter for some causes and runs; as thresholds of the same names.
 
     Attributes:
-        any_size: whether what ranks lose in turns may be of all sizes, as noise is: a pause of the host has a name.
+        any_size: whether what ranks lose may be of all sizes, as noise is, and in a single one of few iterations: a
+            pause of the host has a name.
+        is_like_taken_cores: whether other programs on the same cores may look like it.
     """
 
     medium_share: float = thresholds.MEDIUM_SHARE
@@ -22,6 +24,7 @@ class GradeLimits:
     rotating_share: float = thresholds.ROTATING_SHARE
     one_off_share: float = thresholds.ONE_OFF_SHARE
     any_size: bool = False
+    is_like_taken_cores: bool = False
 
 
 @dataclass(frozen=True, slots=True)

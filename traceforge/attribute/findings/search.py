@@ -85,7 +85,7 @@ def limits_of(run: JudgedRun, node: CauseNode, names: Sequence[str]) -> GradeLim
         return usual
     if any(cause.is_like_taken_cores for cause in own):
         hard = thresholds.HARD_HIT_SHARE
-        return replace(usual, medium_share=hard, high_share=hard, rotating_share=hard)
+        return replace(usual, medium_share=hard, high_share=hard, rotating_share=hard, is_like_taken_cores=True)
     return replace(usual, rotating_share=2 * thresholds.ROTATING_SHARE)
 
 
@@ -250,12 +250,14 @@ def effect_of_subject(
         return effect
     # Cores that are taken away strike the ranks of a host at random; what always strikes the same ones is theirs.
     usual = effect_on_ranks(cost, subject.places, run.durations_ns, GradeLimits(), alternatives, communicating)
-    is_random = not _is_always_as_long(effect, cost[:, list(subject.places)].sum(axis=1)) and (
+    is_random = (
         effect.p_value is None
         or effect.p_value > thresholds.CONTENTION_P_VALUE
         or not (effect.pattern == "persistent" or _hits_hard(effect, run.durations_ns))
         or effect.dominance < thresholds.HIGH_DOMINANCE
     )
+    if is_random and usual is not None and _is_always_as_long(effect, cost[:, list(subject.places)]):
+        return replace(usual, confidence="medium") if usual.confidence == "high" else usual
     return effect if is_random else usual
 
 
@@ -266,11 +268,17 @@ def _hits_hard(effect: Effect, durations_ns: Delays) -> bool:
 
 
 def _is_always_as_long(effect: Effect, own_ns: Delays) -> bool:
-    """Whether a delay that recurs on these ranks alone lasts as long each time, as no other program's work does."""
+    """Whether a delay that recurs on these ranks alone lasts as long each time, as a program's own pause tends to.
+
+    Args:
+        own_ns: delays of these ranks, shape (iterations, ranks).
+    """
     struck = own_ns[effect.affected]
     is_alone = effect.dominance >= thresholds.OVERWHELMING_DOMINANCE
-    recurs = len(struck) >= thresholds.FEW_ITERATIONS
-    return bool(is_alone and recurs and np.ptp(struck) <= thresholds.CLOSE_SHARE * struck.mean())
+    is_in_each = len(struck) == len(own_ns) >= thresholds.FEW_ITERATIONS
+    recurs = is_in_each or len(struck) >= thresholds.HARD_HIT_ITERATIONS
+    is_even = np.ptp(struck, axis=0) <= thresholds.CLOSE_SHARE * struck.mean(axis=0)
+    return bool(is_alone and recurs and is_even.all())
 
 
 def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: Subject) -> Effect:

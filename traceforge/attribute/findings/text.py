@@ -17,8 +17,8 @@ _TURNS_STEP = (
 )
 
 _TURNS_STEP_OF_HOSTS = (
-    "No single rank is at fault: look for what stops host threads of all ranks now and then (garbage collection,"
-    " logging, locks, other programs on the same cores, threads that are not pinned)."
+    "No single rank is at fault: look for what stops host threads of all ranks now and then (logging, locks,"
+    " memory that is freed, other programs on the same cores, threads that are not pinned)."
 )
 
 _INTERVAL_STEP = "See what {subject} does in {every} iteration only: an evaluation, a checkpoint, a log. "
@@ -27,7 +27,7 @@ _INTERVAL_STEP = "See what {subject} does in {every} iteration only: an evaluati
 def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     """What an engineer does next."""
     if found.effect.pattern == "rotating":
-        return _TURNS_STEP_OF_HOSTS if found.cause.mode == "runtime_control_plane" else _TURNS_STEP
+        return _TURNS_STEP_OF_HOSTS if found.cause.is_like_taken_cores else _TURNS_STEP
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
     is_network = found.subject.kind == "link" and (
         len(found.subject.places) < 2 or len({run.hosts[place] for place in found.subject.places}) > 1
