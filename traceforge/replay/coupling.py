@@ -13,7 +13,7 @@ after co-located ranks have begun to wait (all time from their arrival to its ow
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ class Couplings:
     waiting: float = 0.0
     transferring: float = 0.0
     host: float = 0.0
+
+    def halfway_to(self, other: "Couplings") -> "Couplings":
+        """The middle between these and others."""
+        middle = (np.array(astuple(self)) + np.array(astuple(other))) / 2
+        return Couplings(*middle.tolist())
 
 
 NO_COUPLING = Couplings()

@@ -16,6 +16,7 @@ def replays(saved: float, others: dict[float, float]) -> Counterfactual:
     return cast(
         "Counterfactual",
         SimpleNamespace(
+            couplings=Couplings(),
             without_ns=lambda blamed: np.full(4, 100.0 - (saved if blamed else 0.0)),
             isolated_cost_ns=lambda _source: np.full(4, saved),
             coupled_by=lambda couplings: replays(others.get(couplings.spread, saved), {}),
@@ -30,5 +31,5 @@ def test_a_coupling_with_which_nothing_would_have_ended_is_not_of_this_run(at_co
     blamed = [cast("BlamedTime", object())]
     likely = {(0, "saved"): np.full(4, 20.0)}
 
-    costs = costs_if(model, blamed, [], range(4), likely, Couplings(), Couplings(spread=1.0))
+    costs = costs_if(model, blamed, [], range(4), likely, Couplings(spread=1.0))
     assert float(costs[0, "saved"].mean()) == counted

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.attribute.findings.runs import found_in, judged_run, lost, subjects
+from traceforge.attribute.findings.search import _cause_of
 from traceforge.attribute.findings.text import next_step
 
 
@@ -72,3 +73,11 @@ def test_what_stops_hosts_in_turns_and_what_loads_data_in_turns_want_other_steps
     said = {cause: next_step(found_in(run, lost({cause: stalls}))[0], run) for cause in ("host_stall", "input_stall")}
     assert "other programs on the same cores" in said["host_stall"]
     assert "uneven batches" in said["input_stall"]
+
+
+def test_what_is_late_for_several_reasons_gets_the_step_of_the_largest_on_its_host() -> None:
+    several = _cause_of({"slow_compute": 3.0, "garbage_collection": 1.0, "input_stall": 1.0})
+
+    assert (several.name, several.mode) == ("several_causes", "synchronization_amplification")
+    assert several.next_step_on_one_host.startswith("See what else runs on the host's cores")
+    assert _cause_of({"slow_compute": 1.0, "garbage_collection": 2.0, "input_stall": 1.5}).next_step_on_one_host == ""

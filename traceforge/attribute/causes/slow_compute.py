@@ -9,7 +9,7 @@ CAUSE = Cause(
     phrase_of_all="computes longer than in other iterations",
     next_step="Compare the same operations on {subject} with another {peer}: clock, temperature and power of the "
     "processor first, then the work it was given (batch, sequence lengths, experts).",
-    next_step_on_one_host="See what else ran on the cores of the host in those iterations (other programs, more "
-    "threads than cores), then compare the same operations on {subject} with another {peer}: clock and temperature of "
-    "the processor, and the work it was given (batch, sequence lengths, experts).",
+    next_step_on_one_host="See what else runs on the host's cores (other programs, more threads than cores), then "
+    "compare the same operations on {subject} with another {peer}: the work it was given (batch, sequence lengths, "
+    "experts), clock and temperature of the processor.",
 )

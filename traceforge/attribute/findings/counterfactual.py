@@ -199,6 +199,11 @@ class Counterfactual:
         self._clean_ns: Amounts = np.zeros(0)
 
     @property
+    def couplings(self) -> Couplings:
+        """What waiting slows down."""
+        return self._couplings
+
+    @property
     def calls(self) -> NDArray[np.int64]:
         """Collectives of each iteration, shape (I,)."""
         return self._model.calls

@@ -7,7 +7,7 @@ quadrature. Where nothing tells which of several couplings holds, the interval r
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -113,7 +113,7 @@ def finding_costs(
     replays = Counterfactual(run.model, scenarios.likely)
     players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
-    coupled = partial(costs_if, replays, sources, players, places, likely, scenarios.likely)
+    coupled = partial(costs_if, replays, sources, players, places, likely)
     at_ends = [[coupled(end) for end in both] for both in scenarios.ends if found]
     open_to = [likely, *(coupled(one) for one in scenarios.possible if players)]
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
@@ -220,26 +220,23 @@ def costs_if(
     players: Sequence[int],
     places: Sequence[int],
     likely: Mapping[tuple[int, str], Amounts],
-    near: Couplings,
     couplings: Couplings,
 ) -> Mapping[tuple[int, str], Amounts]:
-    """Costs with other couplings, as far from the likely ones as nothing costs, or spares, more than an iteration.
+    """Costs with other couplings, or with nearer ones where something would cost, or save, more than an iteration.
 
     Where messages follow one another, transfers that grow strongly with waits make one another grow without end: with
-    such a coupling the run would not have ended when it did. Then the distance to the likely ones is halved, some
-    times.
+    such a coupling the run would not have ended when it did. Then half the distance to the replays' own couplings is
+    tried, and so on.
 
     Args:
-        likely: costs with the likely couplings, which are `near`.
+        likely: costs with the replays' own couplings.
     """
     longest_ns = float(replays.without_ns([])[places].mean())
     for _ in range(_HALVINGS):
         costs = _costs(replays.coupled_by(couplings), sources, players, places)
         if all(abs(float(one.mean())) <= longest_ns for one in costs.values()):
             return costs
-        couplings = Couplings(
-            **{one.name: (getattr(couplings, one.name) + getattr(near, one.name)) / 2 for one in fields(Couplings)}
-        )
+        couplings = couplings.halfway_to(replays.couplings)
     return likely
 
 
