@@ -28,7 +28,7 @@ import torch.multiprocessing as processes
 from torch.profiler import ExecutionTraceObserver, profile, schedule
 
 from tests.accuracy.capture_devices import Cores, Machine, OneGpu, Place
-from tests.accuracy.capture_faults import FAULTS, faults_of
+from tests.accuracy.capture_faults import FAULTS, faults_of, why_not
 from tests.accuracy.capture_jobs import AHEAD_JOBS, ONE_AXIS_JOBS, Doing, Pace
 from tests.accuracy.capture_meshes import MESH_JOBS
 from tests.accuracy.capture_network import Hosts, network_of
@@ -90,7 +90,7 @@ def _record(rank: int, name: str, asked: Recording, machine: Machine) -> None:
     folder, steps = asked.folder / name, asked.steps
     job_name, fault_name = name.rsplit("-", 1)
     job = JOBS[job_name](Pace(asked.seed, machine.values, machine.rows))
-    faults = faults_of(fault_name)
+    faults = faults_of(fault_name, steps)
     hides = any(fault.hides and rank in fault.ranks for fault in faults)
     # Clean steps are traced, too, and thrown away: tracing costs time.
     observer = None
@@ -158,6 +158,13 @@ def main() -> None:
     parser.epilog = f"jobs: {', '.join(JOBS)}; faults: {', '.join(FAULTS)}"
     asked = parser.parse_args()
     ranks_a_host = asked.ranks_a_host or (1 if asked.machine == "network" else asked.ranks)
+    if asked.ranks % ranks_a_host:
+        parser.error(f"{asked.ranks} ranks do not fill hosts of {ranks_a_host}")
+    for name in asked.names:
+        job, _, fault = name.rpartition("-")
+        why = why_not(fault, asked.ranks, asked.steps) if job in JOBS else f"there is no job {job}"
+        if why is not None:
+            parser.error(f"{name}: {why}")
     of_one_run = (lambda name: name.rsplit("-", 1)[0]) if asked.machine == "gpu" else (lambda name: name)
     # What a parent has imported its forks need not import; a device wants processes of its own.
     method = "spawn" if asked.machine == "gpu" else "fork"
@@ -184,7 +191,7 @@ def _told(own: Path, recording: Recording) -> str:
     """The truth of a recording, which is written beside it, in one line."""
     files = [own / f"rank{rank}.times" for rank in range(recording.ranks)]
     times = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    truth = truth_of(own.name, faults_of(own.name.rsplit("-", 1)[1]), times, recording.hosts)
+    truth = truth_of(own.name, faults_of(own.name.rsplit("-", 1)[1], recording.steps), times, recording.hosts)
     told = truth | {"machine": recording.machine}
     (own / "truth.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     for file in files:

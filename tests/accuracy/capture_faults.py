@@ -19,7 +19,6 @@ from tests.accuracy.capture_devices import Slowed
 from tests.accuracy.capture_jobs import Doing
 
 EVERYONE = ()
-_FIRST_ENDS, _SECOND_BEGINS = 14, 6
 _RUNTIME, _AMPLIFIED, _FABRIC = "runtime_control_plane", "synchronization_amplification", "fabric_contention"
 
 
@@ -143,8 +142,8 @@ FAULTS = {
 }
 
 
-def faults_of(name: str) -> list[Fault]:
-    """Faults of `slow_later+gc`; of several, the first ends after the 14th recorded step, the second begins at the 7th.
+def faults_of(name: str, steps: int) -> list[Fault]:
+    """Faults of `slow_later+gc`; of two, the first ends after 70 % of the recorded steps, the second begins at 30 %.
 
     So some steps have only one of them, which tells what each costs alone, and what it saves to remove one of two.
     """
@@ -153,6 +152,24 @@ def faults_of(name: str) -> list[Fault]:
         return faults
     first, second = faults
     return [
-        replace(first, strikes=lambda step: step < _FIRST_ENDS and first.strikes(step)),
-        replace(second, strikes=lambda step: step >= _SECOND_BEGINS and second.strikes(step)),
+        replace(first, strikes=lambda step: step < 0.7 * steps and first.strikes(step)),
+        replace(second, strikes=lambda step: step >= 0.3 * steps and second.strikes(step)),
     ]
+
+
+def why_not(name: str, ranks: int, steps: int) -> str | None:
+    """Why no job of so many ranks and recorded steps can have these faults; None where it can."""
+    names = name.split("+")
+    if unknown := [one for one in names if one not in FAULTS]:
+        return f"there is no fault {unknown[0]}"
+    if len(names) > 2:
+        return "a job has two faults at most"
+    faults = faults_of(name, steps)
+    if any(rank >= ranks for fault in faults for rank in fault.ranks):
+        return f"of {ranks} ranks none has the number of the one at fault"
+    if not all(any(map(fault.strikes, range(steps))) for fault in faults):
+        return f"one of its faults strikes in none of {steps} steps"
+    doing = [set(range(ranks) if one.of_all else one.ranks or range(ranks)) for one in faults if one.doing != Doing()]
+    if len(doing) > 1 and set.intersection(*doing):
+        return "both say how the same rank makes its step"
+    return "both slow a cable down" if len(faults) > 1 and all(one.slowed for one in faults) else None

@@ -20,8 +20,9 @@ LARGEST_SPREAD = 0.1
 
 _HEAD = """# Jobs recorded anew
 
-Four ranks on one machine, recorded by `capture.py` and judged by `python -m tests.accuracy.captured`. Layers of all
-jobs but `ddp` sleep as long as a device would compute, or keep one busy that long; all else is PyTorch's own code.
+Ranks on one machine, four but where eight are said, recorded by `capture.py` and judged by
+`python -m tests.accuracy.captured`. Layers of all jobs but `ddp` sleep as long as
+a device would compute, or keep one busy that long; all else is PyTorch's own code.
 What a fault cost is what recorded steps took longer than others of them, or than the median of clean ones before them,
 by the clock of the machine. Where clean steps vary by more than a tenth (interquartile range) the machine was not calm:
 that is said, and nothing is judged.
