@@ -27,6 +27,7 @@ def _silent(**said: object) -> SourceSummary:
         ("traces/primus-megatron-exp[llama2-70b-run1]-rank[3].1759996800.pt.trace.json.gz", 3),
         ("traces/lora_r64_rank[3].pt.trace.json", 3),
         ("traces/hosts_worker[0-7]_rank3.json", 3),
+        ("traces/crank[7]_rank3.json", 3),
         ("traces/dp0_pp0_tp1_dcp0_ep1_rank1.1772953200.pt.trace.json.gz", 1),
     ],
 )

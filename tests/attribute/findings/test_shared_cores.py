@@ -57,6 +57,23 @@ def test_a_pause_that_dwarfs_the_few_other_steps_counts_unless_recording_begins_
     assert [one.subject.name for one in found_in(shared, lost({cause: stall}))] == named
 
 
+@pytest.mark.parametrize(("other", "named"), [(-5, ["3"]), (-15, [])])
+def test_a_pause_dwarfs_no_steps_that_differ_by_a_tenth_of_it_either_way(other: float, named: list[str]) -> None:
+    # given four steps, of which rank 3 loses 110 in one, and is ahead of its usual pace in another
+    stall = np.zeros((4, 8))
+    stall[1, 3], stall[2, 3] = 110, other
+    assert [one.subject.name for one in found_in(judged_run(4, 8), lost({"host_stall": stall}))] == named
+
+
+@pytest.mark.parametrize(("longest", "named"), [(32.0, ["rotating"]), (180.0, [])])
+def test_pauses_in_turns_on_shared_cores_are_about_as_long_each_time(longest: float, named: list[str]) -> None:
+    # given ranks of one host without devices, of which one at a time pauses for 30, or for 30 to 180
+    stall = noise(15, 0.2, ranks=4)
+    stall[np.arange(20), np.arange(20) % 4] += np.linspace(30, longest, 20)[np.random.default_rng(15).permutation(20)]
+    run = judged_run(20, 4, hosts=["a"] * 4, has_device=False)
+    assert [one.effect.pattern for one in found_in(run, lost({"host_stall": stall}))] == named
+
+
 @pytest.mark.parametrize(("most_of_others", "named"), [(2.0, ["3"]), (4.0, [])])
 def test_a_rank_far_slower_than_any_other_counts_in_few_steps(most_of_others: float, named: list[str]) -> None:
     # given four steps, in which rank 3 always loses 12, rank 0 a sixth of that or a third, and the others little
