@@ -1,10 +1,12 @@
 """What to do next: commands only look, and names of traces cannot change what they do."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from traceforge.report.diagnosis import Finding
+from traceforge.report.job import JobOverview
 from traceforge.report.next_steps import steps
 
 FINDING = Finding(
@@ -50,6 +52,27 @@ def test_a_host_that_a_shell_might_read_is_left_out(host: str) -> None:
 )
 def test_the_target_is_quoted_or_left_open(command: str | None, target: str) -> None:
     assert commands(FINDING, command=command)[-1] == f"traceforge compare {target} NEW_TRACES"
+
+
+@pytest.mark.parametrize(
+    ("has_devices", "is_one_host", "look"),
+    [(True, False, "rdma statistic"), (True, True, "nvidia-smi nvlink"), (False, True, "top -b")],
+)
+def test_transfers_within_a_host_pass_no_nic(has_devices: bool, is_one_host: bool, look: str) -> None:
+    slow = replace(FINDING, cause="slow_transfer", subject_kind="job", subject="all")
+    found = steps("", slow, has_devices=has_devices, is_other_work=False, command=None, is_one_host=is_one_host)
+    assert look in found[0].command
+
+
+@pytest.mark.parametrize(
+    ("world_size", "hosts", "is_one"),
+    [(2, "aa", True), (None, "aa", True), (4, "aa", False), (2, "ab", False), (2, ("a", None), False)],
+)
+def test_a_job_is_of_one_host_where_every_rank_is_known_to_be(
+    world_size: int | None, hosts: Sequence[str | None], is_one: bool
+) -> None:
+    job = JobOverview("job", world_size, dict(enumerate(hosts)), sources=(), iterations=())
+    assert job.is_one_host == is_one
 
 
 def test_without_a_finding_only_the_advice_is_left() -> None:

@@ -77,6 +77,12 @@ class JobOverview:
         return list(dict.fromkeys(host for rank in self.ranks if (host := self.host_of[rank]) is not None))
 
     @property
+    def is_one_host(self) -> bool:
+        """Whether all ranks of the job were recorded, as far as it tells, and are of one host."""
+        is_whole = self.world_size in (None, len(self.host_of))
+        return is_whole and len(set(self.host_of.values())) == 1 and None not in self.host_of.values()
+
+    @property
     def ranks_per_host(self) -> int | None:
         """Number of ranks on every host, where hosts are runs of as many consecutive ranks; else None."""
         hosts = [self.host_of[rank] for rank in self.ranks]

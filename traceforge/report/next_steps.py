@@ -22,6 +22,7 @@ _OF_GPU = (
 )
 _OF_HOST = ("See what else runs on {its} cores while the job runs.", "top -b -n 1 -o %CPU")
 _OF_PATHS = ("See which path each GPU has to its NIC.", "nvidia-smi topo -m")
+_OF_DEVICE_LINKS = ("Read the error counters of NVLink, twice.", "nvidia-smi nvlink -e")
 _OF_LINKS = ("Read the NICs' error and congestion counters, twice.", "rdma statistic show")
 _BY_CAUSE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -61,7 +62,14 @@ _OF_HANGS: Mapping[str, Advice] = MappingProxyType(
 
 
 def steps(
-    advice: str, finding: Finding | None, *, has_devices: bool, is_other_work: bool, command: str | None, hang: str = ""
+    advice: str,
+    finding: Finding | None,
+    *,
+    has_devices: bool,
+    is_other_work: bool,
+    command: str | None,
+    is_one_host: bool = False,
+    hang: str = "",
 ) -> list[Advice]:
     """The advice of the verdict, then what to run.
 
@@ -69,6 +77,7 @@ def steps(
         advice: the verdict's own next step.
         is_other_work: whether the culprit has more to do than its peers, so that its hardware is no suspect.
         command: what made the report.
+        is_one_host: whether all ranks are known to be of one host, so that no NIC is between them.
         hang: kind of the hang that the verdict tells of; empty where it tells of none.
     """
     found = [Advice(advice)] if advice else []
@@ -76,7 +85,7 @@ def steps(
         found.append(_OF_HANGS[hang])
     if finding is None:
         return found
-    if not is_other_work and (look := _look(finding, has_devices=has_devices)) is not None:
+    if not is_other_work and (look := _look(finding, has_devices, is_one_host)) is not None:
         found.append(look)
     target = _target(command)
     if (query := _query(finding, target, has_devices=has_devices)) is not None:
@@ -85,9 +94,12 @@ def steps(
     return found
 
 
-def _look(finding: Finding, *, has_devices: bool) -> Advice | None:
-    usual = (_OF_GPU if has_devices else _OF_HOST) if finding.cause == "slow_compute" else None
-    advice = usual or _BY_CAUSE.get(finding.cause)
+def _look(finding: Finding, has_devices: bool, is_one_host: bool) -> Advice | None:
+    advice = _BY_CAUSE.get(finding.cause)
+    if finding.cause == "slow_compute":
+        advice = _OF_GPU if has_devices else _OF_HOST
+    elif advice is _OF_LINKS and is_one_host:
+        advice = _OF_DEVICE_LINKS if has_devices else _OF_HOST
     if advice is None:
         return None
     text = advice[0].format(its="their" if finding.is_of_several else "its")

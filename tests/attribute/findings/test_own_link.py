@@ -142,3 +142,25 @@ def test_a_finding_of_slow_transfers_names_the_link_and_what_to_look_at_there() 
 
     assert (found.subject.kind, found.subject.name, found.confidence) == ("link", "a", "high")
     assert next_step(found, run).startswith("Look at the link of host a: speed and errors of NICs")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "has_device", "members", "said"),
+    [
+        ("aaaa", True, {}, "All ranks are devices of one host"),
+        ("aaaa", False, {}, "All ranks share the cores and the memory of one host"),
+        # a fifth rank, of which there is no trace, may be anywhere
+        ("aaaa", True, {40: [0, 1, 2, 3, 4]}, "Look at what else used the links"),
+        (("a", "a", "a", None), True, {}, "Look at what else used the links"),
+    ],
+)
+def test_where_all_ranks_are_of_one_host_no_network_is_to_be_looked_at(
+    hosts: Sequence[str | None], has_device: bool, members: dict[int, list[int]], said: str
+) -> None:
+    run = run_of({10: 3, 20: 3}, hosts)
+    run = replace(run, has_device=has_device, members=run.members | members)
+    rows = [(n, 30, "slow_transfer", 60 if n in SLOW else 0) for n in range(10)]
+    delays = pl.DataFrame(rows, schema=["iteration", "owner", "cause", "delay_ns"], orient="row")
+
+    (found,) = search_transfers(run, delays)
+    assert next_step(found, run).startswith(said)

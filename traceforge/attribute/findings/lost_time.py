@@ -81,8 +81,10 @@ class JudgedRun:
 
     @property
     def is_one_host(self) -> bool:
-        """Whether all ranks are of one host and communicate without devices."""
-        return not self.has_device and None not in self.hosts and len(set(self.hosts)) == 1
+        """Whether all ranks that communicate are known to be of one host."""
+        seen = set(self.ranks)
+        is_whole = all(seen.issuperset(members) for members in self.members.values())
+        return is_whole and None not in self.hosts and len(set(self.hosts)) == 1
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """Findings in words. In: a candidate and its cost. Out: the summary, the next step, a note on the cost."""
 
+from traceforge.attribute.cause import Cause
 from traceforge.attribute.findings.chance import even_gap
 from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
 from traceforge.attribute.findings.effects import Effect
@@ -32,12 +33,18 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     is_network = found.subject.kind == "link" and (
         len(found.subject.places) < 2 or len({run.hosts[place] for place in found.subject.places}) > 1
     )
-    of_link = found.cause.next_step_of_link if is_network else ""
-    step = (found.cause.next_step_on_one_host if run.is_one_host else of_link) or found.cause.next_step
+    step = _step_of(found.cause, run, is_network=is_network) or found.cause.next_step
     said, every = found.subject.said, _interval(found.effect, run)
     subject = "such a rank" if said == ONE_OR_ANOTHER else said.removeprefix("each of ")
     ahead = _INTERVAL_STEP.format(subject=subject, every=every) if every else ""
     return ahead + step.format(subject=subject, peer=peer)
+
+
+def _step_of(cause: Cause, run: JudgedRun, *, is_network: bool) -> str:
+    """The step for where the ranks are; empty where the usual one will do."""
+    if not run.is_one_host:
+        return cause.next_step_of_link if is_network else ""
+    return cause.next_step_between_devices if run.has_device else cause.next_step_on_one_host
 
 
 def _interval(effect: Effect, run: JudgedRun) -> str:

@@ -154,6 +154,7 @@ def _steps(verdict: Verdict, leading: Finding | None, operation: Row | None, con
         has_devices=any(devices),
         is_other_work=operation is not None and operation["kind"] in _MORE_WORK,
         command=context.command,
+        is_one_host=context.job.is_one_host,
         hang=next((row["kind"] for row in context.rows("sections/hang") if row["next_step"] == verdict.next_step), ""),
     )
 
