@@ -337,7 +337,8 @@ CHECKS = (
           "Add TUNING to the subsystems of the log (one line a call and size).",
           NCCL_TUNING),
     Check("telemetry", "Was a device slowed down by heat or power?", _needs_devices, _telemetry,
-          "Let nvidia-smi run beside the job on every host, ten times a second; name the file by the host.",
+          "On NVIDIA's GPUs let nvidia-smi run beside the job, ten times a second, a file a host; of others only "
+          "what Prometheus kept is read.",
           TELEMETRY),
     Check("hosts", "Is it one rank, or all of its host?", _needs_ranks,
           lambda facts: _counted(facts.ranks - facts.hostless, facts.ranks, "rank", "whose host is known"),

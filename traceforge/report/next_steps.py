@@ -10,24 +10,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from traceforge.report.answer_blocks import Advice
+from traceforge.report.device_tools import DeviceTools
 from traceforge.report.diagnosis import Finding
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _DATABASE = "run.duckdb"
 
 # What stands in braces is said of one rank or of several.
-_OF_GPU = (
-    "Read {its} clocks, power and throttle reasons while the job runs.",
-    "nvidia-smi -q -d CLOCK,POWER,PERFORMANCE",
-)
 _OF_HOST = ("See what else runs on {its} cores while the job runs.", "top -b -n 1 -o %CPU")
-_OF_PATHS = ("See which path each GPU has to its NIC.", "nvidia-smi topo -m")
-_OF_DEVICE_LINKS = ("Read the error counters of NVLink, twice.", "nvidia-smi nvlink -e")
 _OF_LINKS = ("Read the NICs' error and congestion counters, twice.", "rdma statistic show")
 _BY_CAUSE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "slow_copy": _OF_PATHS,
-        "slow_path": _OF_PATHS,
         "slow_transfer": _OF_LINKS,
         "late_launch": _OF_HOST,
         "host_stall": _OF_HOST,
@@ -65,6 +58,7 @@ def steps(
     advice: str,
     finding: Finding | None,
     *,
+    tools: DeviceTools | None,
     has_devices: bool,
     is_other_work: bool,
     command: str | None,
@@ -75,6 +69,7 @@ def steps(
 
     Args:
         advice: the verdict's own next step.
+        tools: what looks at the job's devices; None where that is not known.
         is_other_work: whether the culprit has more to do than its peers, so that its hardware is no suspect.
         command: what made the report.
         is_one_host: whether all ranks are known to be of one host, so that no NIC is between them.
@@ -85,7 +80,7 @@ def steps(
         found.append(_OF_HANGS[hang])
     if finding is None:
         return found
-    if not is_other_work and (look := _look(finding, has_devices, is_one_host)) is not None:
+    if not is_other_work and (look := _look(finding, tools, has_devices, is_one_host)) is not None:
         found.append(look)
     target = _target(command)
     if (query := _query(finding, target, has_devices=has_devices)) is not None:
@@ -94,16 +89,28 @@ def steps(
     return found
 
 
-def _look(finding: Finding, has_devices: bool, is_one_host: bool) -> Advice | None:
-    advice = _BY_CAUSE.get(finding.cause)
-    if finding.cause == "slow_compute":
-        advice = _OF_GPU if has_devices else _OF_HOST
-    elif advice is _OF_LINKS and is_one_host:
-        advice = _OF_DEVICE_LINKS if has_devices else _OF_HOST
+def _look(finding: Finding, tools: DeviceTools | None, has_devices: bool, is_one_host: bool) -> Advice | None:
+    advice = _command(finding.cause, tools, has_devices, is_one_host)
     if advice is None:
         return None
     text = advice[0].format(its="their" if finding.is_of_several else "its")
     return Advice(text, f"ssh {finding.host} {advice[1]}" if _PLAIN_NAME.fullmatch(finding.host) else advice[1])
+
+
+def _command(cause: str, tools: DeviceTools | None, has_devices: bool, is_one_host: bool) -> tuple[str, str] | None:
+    """What shows more of a cause, and why to run it."""
+    is_within = cause == "slow_transfer" and is_one_host
+    if not has_devices and (cause == "slow_compute" or is_within):
+        return _OF_HOST
+    if not is_within and cause not in ("slow_compute", "slow_copy", "slow_path"):
+        return _BY_CAUSE.get(cause)
+    if tools is None:
+        return None
+    if is_within:
+        return f"Read the error counters of {tools.link_name}, twice.", tools.link_errors
+    if cause == "slow_compute":
+        return "Read {its} clocks, power and throttle reasons while the job runs.", tools.clocks
+    return "See which path each GPU has to its NIC.", tools.paths
 
 
 def _query(finding: Finding, target: str, *, has_devices: bool) -> Advice | None:

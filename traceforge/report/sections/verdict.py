@@ -10,6 +10,7 @@ from traceforge.report.answer_blocks import Advice, VerdictPanel
 from traceforge.report.blocks import Block, Brief, Briefs, Missing, Section, Tile, Tiles
 from traceforge.report.context import Context, Row
 from traceforge.report.cost import cost_tiles
+from traceforge.report.device_tools import tools_of
 from traceforge.report.diagnosis import Finding, Verdict, anchor, moment_link
 from traceforge.report.formatting import change, clean, duration, duration_range, percent, plural, probability, span
 from traceforge.report.machine_readable import MOST_ENTRIES, share, whole
@@ -151,6 +152,7 @@ def _steps(verdict: Verdict, leading: Finding | None, operation: Row | None, con
     return steps(
         verdict.next_step,
         leading,
+        tools=tools_of(row["device"] for row in context.rows("devices")),
         has_devices=any(devices),
         is_other_work=operation is not None and operation["kind"] in _MORE_WORK,
         command=context.command,
