@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.given import MS, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.store.database import Store
 
 MATCHES = "SELECT collective_id, sequence, rank, call_id, method FROM align.match ORDER BY collective_id, rank"
 ISSUES = "SELECT code, severity, count FROM meta.issue WHERE stage = 'align' ORDER BY code"
+SIZES = "SELECT size FROM align.communicator"
 GROUPS = "SELECT name, description, ranks, size, origin FROM align.communicator ORDER BY communicator_id"
 JOINED = """
 SELECT DISTINCT rank, ranks, m.origin
@@ -168,6 +171,42 @@ class TestGroups:
         store = told(*traces, stage="align")
 
         assert rows_of(store, GROUPS) == [("", "", [0, 1], 2, "assumed")]
+
+    @pytest.mark.parametrize(("size", "found"), [(2, []), (4, [(4,)]), (None, [(4,)])])
+    def test_calls_that_state_another_number_of_members_are_not_of_the_whole_job(
+        self, size: int | None, found: list[tuple[int]]
+    ) -> None:
+        # as PyTorch 2.0 to 2.3 state the number alone: four ranks in pairs, or in one group
+        traces = [Trace(rank).collective(10 + rank, 30) for rank in range(4)]
+        for trace in traces:
+            trace.collectives[0]["group_size"] = size
+
+        store = told(*traces, stage="align", world_size=4)
+
+        assert rows_of(store, SIZES) == found
+
+    def test_a_group_may_be_larger_than_what_was_recorded_of_it(self) -> None:
+        # given ranks 0 and 1 of a job of which nothing says more than that eight ranks communicate
+        traces = [Trace(rank).collective(10 + rank, 30) for rank in range(2)]
+        for trace in traces:
+            trace.collectives[0]["group_size"] = 8
+
+        store = told(*traces, stage="align")
+
+        assert rows_of(store, SIZES) == [(8,)]
+
+    def test_messages_to_a_place_are_not_of_the_whole_job_where_one_would_reach_its_sender(self) -> None:
+        # given pipelines (0 2) and (1 3) that name no group; rank 1 is the first of its own, and sends to place 1
+        sent = [Trace(rank).exchange(100, 130, [("send", 1)], ranks=[rank, rank + 2]) for rank in (0, 1)]
+        received = [Trace(rank).exchange(90, 130, [("recv", 0)], ranks=[rank - 2, rank]) for rank in (2, 3)]
+        for trace in (*sent, *received):
+            trace.collectives[0] |= {"process_group_name": None, "process_group_ranks": None, "group_size": None}
+
+        store = told(*sent, *received, stage="align")
+
+        assert rows_of(store, "SELECT source_rank, destination_rank FROM align.message") == []
+        reasons = rows_of(store, "SELECT DISTINCT reason FROM align.unmatched_endpoint")
+        assert reasons == [("communicator_unknown",)]
 
     def test_where_several_groups_are_listed_the_one_whose_members_overlap_is_inferred(self) -> None:
         # rank 0   |10 – 30 ms|

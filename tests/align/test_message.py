@@ -112,6 +112,16 @@ class TestAlone:
         issues = "SELECT code, count, first_at FROM meta.issue"
         assert rows_of(store, issues) == [("message_unmatched", 1, "rank 0, no_partner")]
 
+    def test_what_a_rank_says_it_sends_to_itself_meets_nobody(self) -> None:
+        # given a rank that names its own place, and clocks that its messages would tie
+        own = Trace(4).exchange(100, 150, [("send", 0)], ranks=(4, 5)).exchange(160, 190, [("recv", 0)], ranks=(4, 5))
+        other = Trace(5).exchange(100, 150, [("recv", 1)], ranks=(4, 5))
+
+        store = told(own, other, stage="align")
+
+        assert rows_of(store, MESSAGES) == []
+        assert len(rows_of(store, ALONE)) == 3
+
     def test_a_peer_without_a_file_is_the_reason(self) -> None:
         store = told(Trace(0).exchange(50, 90, [("send", 1)], ranks=[0, 1]), stage="align")
 

@@ -30,6 +30,8 @@ CREATE OR REPLACE TABLE align.call (
   process_group_name,
   -- Member ranks: joins align.rank_list.rank_list_id; NULL when not recorded, or not all are known.
   rank_list_id,
+  -- Number of members stated; NULL when not recorded.
+  group_size,
   -- Sequence number stated by the trace; NULL when not recorded.
   stated_sequence,
   -- Global rank at the other end of a send or receive; NULL when not recorded.
@@ -151,6 +153,7 @@ SELECT
   COALESCE(recorded.dtype, own.dtype, carried.dtype),
   COALESCE(recorded.process_group_name, own.process_group_name, carried.process_group_name),
   COALESCE(recorded.rank_list_id, own.rank_list_id, carried.rank_list_id),
+  COALESCE(recorded.group_size, own.group_size),
   COALESCE(recorded.sequence, own.sequence),
   COALESCE(carried.peer, recorded.peer, own.peer),
   c.raw_issue_ns,

@@ -2,7 +2,9 @@
 
 What the trace states with the call decides; else, when the job lists one group, that one; else the listed groups are
 tried by the times of the calls (`group_inference`). Without any list the group is the whole job: all ranks that it says
-it has, and those below the highest one here, recorded or not. Calls of one name and one list are looked up once.
+it has, and those below the highest one here, recorded or not. It is not for calls that state another number of members,
+as PyTorch 2.0 to 2.3 do, nor for messages where the places that they state would have a rank send to itself. Calls of
+one name and one list are looked up once.
 Groups of one rank are only those that calls name.
 A group that files name without its members (NCCL's communicators) is that of the ranks whose files name it, if these
 are as many as it has, or if nothing says how many that is.
@@ -20,9 +22,15 @@ from traceforge.store.database import Store
 
 _CALLS = """
 SELECT run_id, rank, call_id, COALESCE(process_group_name, '') AS name, COALESCE(rank_list_id, -1) AS rank_list_id,
+  group_size,
   EXISTS (
     SELECT 1 FROM align.endpoint AS e WHERE e.source_id = c.source_id AND e.carrier_event_id = c.event_id
-  ) AS is_message
+  ) AS is_message,
+  -- Whose other end would be its own rank if its group were the whole job.
+  EXISTS (
+    SELECT 1 FROM align.endpoint AS e
+    WHERE e.source_id = c.source_id AND e.carrier_event_id = c.event_id AND e.peer IS NULL AND e.peer_place = c.rank
+  ) AS would_meet_itself
 FROM align.call AS c
 WHERE is_linked AND is_intact
 ORDER BY run_id, rank, call_id
@@ -71,7 +79,13 @@ HAVING COUNT(NULLIF(g.ranks, '[]')) = 0 AND COUNT(DISTINCT r.rank) > 1
   AND COUNT(DISTINCT r.rank) = COALESCE(MAX(g.size), COUNT(DISTINCT r.rank))
 """
 
-_WORLD_SIZES = "SELECT run_id, world_size FROM meta.run"
+# As many ranks as the largest group at least, where nothing says how many there are.
+_WORLD_SIZES = """
+SELECT r.run_id, COALESCE(r.world_size, MAX(c.group_size)) AS world_size
+FROM meta.run AS r
+LEFT JOIN align.call AS c USING (run_id)
+GROUP BY r.run_id, r.world_size
+"""
 
 _MEMBERSHIP: dict[str, type[pl.DataType]] = {
     "run_id": pl.Int32,
@@ -175,11 +189,15 @@ def _stated(
 def _assumed(
     unstated: pl.DataFrame, processes: Sequence[ProcessGroup], job: tuple[Ranks, str], groups: _Groups
 ) -> pl.DataFrame:
-    """All calls in the only listed group, or in the whole job."""
-    if unstated.is_empty():
-        return unstated
+    """Calls in the only listed group, or in the whole job, unless they say that it is another one."""
     name, ranks, origin = (processes[0].name, processes[0].ranks, "assumed") if processes else ("", *job)
-    return unstated.with_columns(group=pl.lit(groups.number(name, ranks), pl.Int64), origin=pl.lit(origin))
+    is_other = (pl.col("group_size") != len(ranks)).fill_null(False)
+    if not processes and unstated["would_meet_itself"].any():
+        is_other |= pl.col("is_message")
+    fitting = unstated.filter(~is_other)
+    if fitting.is_empty():
+        return fitting
+    return fitting.with_columns(group=pl.lit(groups.number(name, ranks), pl.Int64), origin=pl.lit(origin))
 
 
 def _inferred(
