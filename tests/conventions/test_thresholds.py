@@ -55,6 +55,7 @@ NO_JUDGEMENT = {
     ("attribute/findings/subjects.py", "_SHOWN"): "how many are shown",
     ("attribute/mixed_formats.py", "_MOST_RANKS"): "how many a sentence names",
     ("attribute/verdict_state.sql", ""): "decimals of a share as pages say it",
+    ("timeline/link_load.sql", ""): "the quartile that a column shows",
     ("replay/calibration/*", "_*S"): "how long is searched, and of how many blocks",
     ("replay/calibration/*", "_GRID"): "how finely is searched",
     ("replay/calibration/measurement.py", "_SHORTEST_BLOCK"): "design of a statistic",

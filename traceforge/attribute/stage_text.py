@@ -27,15 +27,39 @@ _NEGATIVE = {_LATE: "of waits that late ranks are spared"}
 
 def is_unbalanced(state: State) -> bool:
     """Whether one stage computes so much more than the mean stage that it, and not a fault, limits the run."""
-    if state["state"] != "nothing_significant" or state["heavy_excess_share"] is None:
+    return state["state"] == "nothing_significant" and has_heavy_stage(state)
+
+
+def has_heavy_stage(state: State) -> bool:
+    """Whether one stage computes so much more than the mean stage that evening out would save much."""
+    if state["heavy_excess_share"] is None:
         return False
-    is_large = _saved_ns(state) >= thresholds.UNBALANCED_SAVING_SHARE * state["duration_ns"]
+    is_large = saved_by_stages_ns(state) >= thresholds.UNBALANCED_SAVING_SHARE * state["duration_ns"]
     return bool(is_large and state["heavy_excess_share"] >= thresholds.UNBALANCED_STAGE_SHARE)
+
+
+def stages_beside_finding(state: State) -> str:
+    """What a finding must not hide; empty where it is what makes the stage compute longer."""
+    is_same = state["finding_mode"] == "synchronization_amplification" and set(state["heavy_ranks"] or ()) & set(
+        state["finding_ranks"] or ()
+    )
+    return f"Beside that: {headline_of_stages(state)}" if has_heavy_stage(state) and not is_same else ""
+
+
+def of_few_microbatches(state: State) -> str:
+    """That bubbles may hide what is uneven; empty where the schedule leaves few."""
+    if (state["bubble_share"] or 0.0) < thresholds.HIDING_BUBBLE_SHARE:
+        return ""
+    return (
+        f" With {_microbatches(state)} for "
+        f"{plural(state['stages'], 'stage')} it may save far less, or nothing: part of the longer work lies where the "
+        "stage would idle."
+    )
 
 
 def headline_of_stages(state: State) -> str:
     """Which stage computes longest, and what evening out would save."""
-    saved_ns = _saved_ns(state)
+    saved_ns = saved_by_stages_ns(state)
     longer, share = format_share(state["heavy_excess_share"]), format_share(saved_ns / state["duration_ns"])
     return (
         f"Stage {state['heavy_stage']} ({ranks_said(state['heavy_ranks'])}) computes {longer} longer than the mean "
@@ -61,8 +85,8 @@ def of_schedule(state: State) -> str:
         return ""
     named = _SCHEDULES.get(state["schedule"] or "", "its order")
     return (
-        f" By its schedule alone ({named}, {plural(state['stages'], 'stage')}, "
-        f"{state['microbatches']} micro-batch{'' if state['microbatches'] == 1 else 'es'}) a pipeline of equal stages "
+        f" By its schedule alone ({named}, {plural(state['stages'], 'stage')}, {_microbatches(state)}) a pipeline of "
+        "equal stages "
         f"idles {format_share(state['bubble_share'])} of a step at most; part of what ranks wait for is that."
     )
 
@@ -99,6 +123,10 @@ def of_bubbles(state: State) -> str:
     )
 
 
+def _microbatches(state: State) -> str:
+    return f"{state['microbatches']} micro-batch{'' if state['microbatches'] == 1 else 'es'}"
+
+
 def _points(share: float) -> str:
     number = _number(share)
     return f"{number} {'point' if number == '1' else 'points'}"
@@ -110,6 +138,6 @@ def _number(share: float) -> str:
     return f"{points:.0f}" if points >= thresholds.WHOLE_POINTS else f"{points:.2g}"
 
 
-def _saved_ns(state: State) -> int:
-    """The longest stage above the mean one: the others wait for that much of it."""
+def saved_by_stages_ns(state: State) -> int:
+    """The longest stage above the mean one, ns an iteration: the others wait for that much of it."""
     return int(state["heavy_ns"] - state["mean_stage_ns"])

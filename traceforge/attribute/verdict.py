@@ -13,6 +13,7 @@ from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
+from traceforge.attribute.link_text import headline_of_link, next_step_of_link, uneven_links
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -21,7 +22,10 @@ from traceforge.attribute.stage_text import (
     is_unbalanced,
     next_step_of_stages,
     of_bubbles,
+    of_few_microbatches,
     of_schedule,
+    saved_by_stages_ns,
+    stages_beside_finding,
 )
 from traceforge.attribute.unrecorded_wait import held_ranks, of_held_ranks, sentence_of_held
 from traceforge.attribute.untimed import of_graphs, of_what_was_read
@@ -37,7 +41,8 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   q.late_peer_ns, q.microbatches AS all_microbatches, q.is_first_left_out, q.more_microbatches, q.more_fill_drain_share,
   w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
-  a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject,
+  a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject, f.mode AS finding_mode,
+  f.ranks AS finding_ranks,
   b.sentence AS bound, b.next_step AS bound_step,
   h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
@@ -153,11 +158,11 @@ def rows(store: Store) -> pl.DataFrame:
     states = store.records(_STATES)
     profilers = profilers_of(store)
     owners = idle_owners(store)
-    held, drifts = store.once(held_ranks), drifts_of(store)
+    held, drifts, links = store.once(held_ranks), drifts_of(store), uneven_links(store)
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
-        | {"held": held.get(state["run_id"])}
+        | {"held": held.get(state["run_id"]), "link": links.get(state["run_id"])}
         for state in states
     ]
     told = [
@@ -178,13 +183,30 @@ def _row(store: Store, state: State) -> dict[str, Any]:
         "headline": _headline(state),
         "explanation": " ".join(filter(None, [joined(state, state["profilers"]), _explanation(store, state)])),
         "confidence": state["confidence"],
-        "next_step": _from_logs(state) or (next_step_of_stages if is_unbalanced(state) else _next_step)(state),
+        "next_step": _from_logs(state) or _advice(state),
         "delay_share": _delay_share(state),
-        "is_unbalanced": is_unbalanced(state),
+        "is_unbalanced": is_unbalanced(state) or _has_uneven_link(state),
     }
 
 
+def _has_uneven_link(state: State) -> bool:
+    """Whether messages of one link are always slow, which may cost much, and more than an uneven stage does."""
+    if state["state"] != "nothing_significant" or state["link"] is None:
+        return False
+    stages_ns = saved_by_stages_ns(state) if is_unbalanced(state) else 0
+    least_ns = max(thresholds.UNBALANCED_SAVING_SHARE * state["duration_ns"], stages_ns)
+    return bool(state["link"].extra_ns >= least_ns)
+
+
+def _advice(state: State) -> str:
+    if _has_uneven_link(state):
+        return next_step_of_link(state["link"])
+    return (next_step_of_stages if is_unbalanced(state) else _next_step)(state)
+
+
 def _headline(state: State) -> str:
+    if _has_uneven_link(state):
+        return headline_of_link(state["link"], state["duration_ns"])
     if is_unbalanced(state):
         return headline_of_stages(state)
     if _is_spread(state) and state["idle_owner"]:
@@ -282,18 +304,21 @@ def _of_iterations(state: State, free: str) -> str:
     if state["state"] != "nothing_significant":
         waits = sentence_of_held(state["held"])
         rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"
-        return rest if state["bubble_ns"] is None else f"{rest} {of_bubbles(state)}"
+        beside = stages_beside_finding(state) if state["state"] == "finding" else ""
+        return " ".join(filter(None, [rest, beside, of_bubbles(state) if state["bubble_ns"] is not None else ""]))
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     nobody = f" {without_owner(state)}".rstrip() if _is_spread(state) else ""
     if _is_spread(state) and state["idle_owner"]:
         nobody = f" {explanation_of_division(state['idle_owner'])}"
-    nobody = f" Nothing else is significant{seen(state)}." if is_unbalanced(state) else nobody
+    if is_unbalanced(state) or _has_uneven_link(state):
+        hidden = "" if _has_uneven_link(state) else of_few_microbatches(state)
+        nobody = f"{hidden} Nothing else is significant{seen(state)}."
     alike = " What is slow alike for everyone in all iterations does not show this way."
     if state["is_size_assumed"]:
         alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
-    return f"{rest}{nobody}{small}{free}{alike}{of_stages if state['has_stages'] else ''}{goes}{of_schedule(state)}"
+    return f"{rest}{nobody}{small}{free}{goes}{of_schedule(state)}{alike}{of_stages if state['has_stages'] else ''}"
 
 
 def _overlap(state: State) -> str:

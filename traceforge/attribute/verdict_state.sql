@@ -78,7 +78,9 @@ WITH limits AS MATERIALIZED (
     MAX(value) FILTER (WHERE name = 'attribute.BLURRED_SIGHT_SHARE') AS blurred_sight_share,
     MAX(value) FILTER (WHERE name = 'attribute.MEDIUM_P_VALUE') AS medium_p_value,
     MAX(value) FILTER (WHERE name = 'attribute.LEADING_SHARE') AS leading_share,
-    MAX(value) FILTER (WHERE name = 'attribute.REPORTED_SHARE') AS reported_share
+    MAX(value) FILTER (WHERE name = 'attribute.REPORTED_SHARE') AS reported_share,
+    MAX(value) FILTER (WHERE name = 'attribute.SPREAD_SHARE') AS spread_share,
+    MAX(value) FILTER (WHERE name = 'attribute.HINT_PART') AS hint_part
   FROM meta.threshold
 ),
 counted AS (
@@ -206,6 +208,9 @@ found AS (
       WHEN f.confidence = 'medium' AND c.is_cut_short THEN 'cut_short'
       WHEN f.confidence = 'medium' THEN 'finding'
       WHEN f.delay_ns_per_iteration >= t.uncertain_share * j.duration_ns THEN 'uncertain'
+      -- Where most of much delay may be of one, it is not said to be spread.
+      WHEN j.excess_ns >= t.spread_share * j.duration_ns AND f.delay_ns_per_iteration >= t.hint_part * j.excess_ns
+        THEN 'uncertain'
       WHEN c.ranks < c.world_size THEN 'partly_seen'
       ELSE 'nothing_significant'
     END AS state

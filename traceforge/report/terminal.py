@@ -14,6 +14,7 @@ from traceforge.report.other_runs import agreement, read_other_runs
 _WIDTH = 100
 _LINES = 15
 _MOST_FURTHER = 2
+_MOST_EXPLAINED = 5
 
 
 def verdict_lines(context: Context) -> list[str]:
@@ -26,8 +27,11 @@ def verdict_lines(context: Context) -> list[str]:
     headline = wrap(
         f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=5, placeholder=" …", break_on_hyphens=False
     )
-    lines = [*headline, *_indented(verdict.explanation, 3), *_cost(context), *_next(verdict.next_step)]
+    after = [*_cost(context), *_next(verdict.next_step)]
     trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 2)]
+    room = _LINES - len(headline) - len(after) - len(trust)
+    explanation = _indented(verdict.explanation, min(_MOST_EXPLAINED, max(1, room)))
+    lines = [*headline, *explanation, *after]
     return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust][:_LINES])
 
 

@@ -347,24 +347,24 @@ HIDDEN_GAIN: Annotated[
 ] = 0.5
 SPREAD_SHARE: Annotated[
     float,
-    Meaning(
-        "share of the mean iteration",
-        "From this much delay on a run without a finding is said to lose time to many, and is not green.",
-        "verdict",
-    ),
+    Meaning("share of the mean iteration", "Without a finding so much delay is lost to many, not green.", "verdict"),
 ] = 0.05
 UNBALANCED_STAGE_SHARE: Annotated[
-    float,
-    Meaning(
-        "share of the mean stage's compute", "A stage that computes this much longer limits a pipeline.", "verdict"
-    ),
+    float, Meaning("share of the mean stage's compute", "A stage this much longer limits a pipeline.", "verdict")
 ] = 0.05
 UNBALANCED_SAVING_SHARE: Annotated[
-    float,
-    Meaning(
-        "share of the mean iteration", "Stages are said to be uneven if evening out would save this much.", "verdict"
-    ),
+    float, Meaning("share of the mean iteration", "Stages or links are uneven if evening saves this.", "verdict")
 ] = 0.03
+HIDING_BUBBLE_SHARE: Annotated[
+    float, Meaning("share of a step", "Bubbles of this size hide part of what is uneven.", "verdict")
+] = 0.25
+UNEVEN_LINK_FACTOR: Annotated[
+    float,
+    Meaning("times the usual transfer", "Hosts whose messages always take so long have an uneven link.", "verdict"),
+] = 2.0
+HINT_PART: Annotated[
+    float, Meaning("share of all delay", "A hint that is so much of it is told before its being spread.", "verdict")
+] = 0.5
 TOLD_BUBBLE_SHARE: Annotated[
     float, Meaning("share of an iteration", "A kind of bubble that is smaller is not reported.", "attribute.verdict")
 ] = 0.01

@@ -35,7 +35,7 @@ _LABELS = {
     "nothing_significant": "Nothing significant",
     "unsure": "No certain culprit",
     "spread": "No single culprit",
-    "unbalanced": "Uneven stages",
+    "unbalanced": "Uneven pipeline",
     "cannot_be_known": "Cannot be known",
 }
 

@@ -1,0 +1,86 @@
+"""Links that are always slower than others for as many bytes: what is said of them, and when nothing is.
+
+host    a         b         c
+rank    0 ──1 ms──1 ──4 ms──2        one pipeline, whose messages have one size
+"""
+
+import pytest
+
+from tests.given import MS, Trace, rows_of
+from tests.stories import Run, told
+from traceforge.attribute.link_text import UnevenLink, uneven_link
+
+LOADS = """
+SELECT low_host, high_host, messages, exchanges_per_iteration, transfer_ns, usual_transfer_ns
+FROM timeline.link_load ORDER BY low_host, high_host
+"""
+VERDICT = "SELECT kind, headline, next_step, is_unbalanced FROM attribute.verdict"
+
+
+def job(second_ns: int, *, hosts: str = "abc", iterations: int = 12) -> Run:
+    """Three stages that compute 40 ms each; messages to the second take 1 ms, those to the third as long as asked."""
+    ranks = range(3)
+    traces = [Trace(rank, host=host) for rank, host in zip(ranks, hosts, strict=True)]
+    now = 0
+    for n in range(iterations):
+        at = [now + 40 * MS, now + 41 * MS, now + 81 * MS, now + 81 * MS + second_ns]
+        traces[0].kernel(now, at[0]).exchange(at[0], at[1], [("send", 1)], ranks=ranks)
+        traces[1].exchange(now + 100, at[1], [("recv", 0)], ranks=ranks).kernel(at[1], at[2])
+        traces[1].exchange(at[2], at[3], [("send", 2)], ranks=ranks)
+        traces[2].exchange(now + 100, at[3], [("recv", 1)], ranks=ranks).kernel(at[3], at[3] + 40 * MS)
+        end = at[3] + 41 * MS
+        for rank, since in zip(ranks, (at[1], at[3], at[3] + 40 * MS), strict=True):
+            traces[rank].collective(since, end, group="all", ranks=list(ranks)).step(n, now, end)
+        now = end
+    return told(*traces)
+
+
+def test_messages_that_always_take_four_times_as_long_as_between_other_hosts_are_told_and_nobody_is_accused() -> None:
+    store = job(8 * MS)
+
+    assert rows_of(store, LOADS) == [("a", "b", 12, 1, MS, 8 * MS), ("b", "c", 12, 1, 8 * MS, MS)]
+    ((kind, headline, step, is_unbalanced),) = rows_of(store, VERDICT)
+    assert (kind, is_unbalanced) == ("nothing_significant", True)
+    assert str(headline).startswith(
+        "Messages between hosts b and c take 8.00 ms, those of as many bytes between other hosts 1.00 ms, by a longer "
+        "way or by a fault, which one run cannot tell"
+    )
+    assert "up to 7.00 ms (5.4 %) shorter" in str(headline)
+    assert "another rack" in str(step)
+
+
+@pytest.mark.parametrize(("second_ns", "hosts"), [(2 * MS - 1, "abc"), (3 * MS, "abc"), (8 * MS, "aab")])
+def test_what_is_alike_or_costs_little_or_has_no_peer_is_not_told(second_ns: int, hosts: str) -> None:
+    # given messages not twice as long; thrice as long, which costs 2 ms of 124; or the only ones between hosts
+    ((_, headline, _, is_unbalanced),) = rows_of(job(second_ns, hosts=hosts), VERDICT)
+
+    assert not str(headline).startswith("Messages")
+    assert not is_unbalanced
+
+
+def load(low: str, high: str, transfer_ns: int, usual_ns: int = 10, quick_ns: int | None = None) -> dict[str, object]:
+    return {
+        "low_host": low, "high_host": high, "exchanges_per_iteration": 3.0, "transfer_ns": transfer_ns,
+        "quick_transfer_ns": transfer_ns if quick_ns is None else quick_ns, "usual_transfer_ns": usual_ns,
+    }  # fmt: skip
+
+
+def test_where_all_links_of_a_host_are_slow_it_is_the_host_that_is_told() -> None:
+    found = uneven_link([load("a", "b", 40), load("b", "c", 50), load("c", "d", 10)])
+
+    assert found == UnevenLink("to and from host b", 50, 10, 3 * 30 + 3 * 40)
+
+
+def test_slow_links_of_different_hosts_are_told_by_the_worst() -> None:
+    found = uneven_link([load("a", "b", 40), load("c", "d", 50), load("b", "c", 10)])
+
+    assert found == UnevenLink("between hosts c and d", 50, 10, 3 * 40)
+
+
+def test_a_link_that_is_at_pace_in_a_quarter_of_its_messages_is_not_slow_throughout() -> None:
+    assert uneven_link([load("a", "b", 40, quick_ns=19), load("b", "c", 10)]) is None
+    assert uneven_link([load("a", "b", 40, quick_ns=20), load("b", "c", 10)]) is not None
+
+
+def test_of_links_that_are_all_slow_none_is_at_pace() -> None:
+    assert uneven_link([load("a", "b", 40), load("b", "c", 40)]) is None

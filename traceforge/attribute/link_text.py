@@ -1,0 +1,83 @@
+"""What a verdict says of links that are always slow. In: timeline.link_load. Out: the slowest, and sentences.
+
+Messages between two hosts that always take far longer than those of as many bytes between other hosts are no loss
+against the run's own pace, and still what stages wait for. A slow NIC, a slow cable and a longer way look alike in one
+run, so nobody is accused. Not handled: links within a host, collectives, and two pairs of hosts, which have no others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from traceforge.store.database import Store
+from traceforge.thresholds import attribute as thresholds
+from traceforge.units import format_ns, format_share
+
+_LOADS = "SELECT * FROM timeline.link_load ORDER BY run_id, low_host, high_host"
+
+Load = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenLink:
+    """Messages that take longer than those of as many bytes between other hosts; times in ns.
+
+    Attributes:
+        between: the hosts, in words.
+        extra_ns: what one rank's exchanges take longer, an iteration: at most so much would be saved.
+    """
+
+    between: str
+    transfer_ns: int
+    usual_ns: int
+    extra_ns: float
+
+
+def uneven_links(store: Store) -> dict[int, UnevenLink]:
+    """By run the links that are slow throughout, where there are any."""
+    by_run: dict[int, list[Load]] = {}
+    for row in store.records(_LOADS):
+        by_run.setdefault(row["run_id"], []).append(row)
+    found = {run_id: uneven_link(loads) for run_id, loads in by_run.items()}
+    return {run_id: link for run_id, link in found.items() if link is not None}
+
+
+def uneven_link(loads: Sequence[Load]) -> UnevenLink | None:
+    """The link, or all links of one host, that are slow against the other pairs of hosts of a run."""
+    slow = [one for one in loads if _is_slow(one)]
+    if not slow or len(slow) == len(loads):
+        return None
+    worst = max(slow, key=_extra_ns)
+    for host in sorted((worst["low_host"], worst["high_host"])):
+        own = [one for one in loads if host in (one["low_host"], one["high_host"])]
+        if len(own) > 1 and len(own) == len(slow) and all(map(_is_slow, own)):
+            extra_ns = sum(map(_extra_ns, own))
+            return UnevenLink(f"to and from host {host}", worst["transfer_ns"], worst["usual_transfer_ns"], extra_ns)
+    between = f"between hosts {worst['low_host']} and {worst['high_host']}"
+    return UnevenLink(between, worst["transfer_ns"], worst["usual_transfer_ns"], _extra_ns(worst))
+
+
+def headline_of_link(link: UnevenLink, duration_ns: float) -> str:
+    """Which messages are slow, and what they can cost."""
+    return (
+        f"Messages {link.between} take {format_ns(link.transfer_ns)}, those of as many bytes between other hosts "
+        f"{format_ns(link.usual_ns)}, by a longer way or by a fault, which one run cannot tell: at that pace an "
+        f"iteration would be up to {format_ns(link.extra_ns)} ({format_share(link.extra_ns / duration_ns)}) shorter."
+    )
+
+
+def next_step_of_link(link: UnevenLink) -> str:
+    """What to do about a link that is always slow."""
+    return (
+        f"See whether messages {link.between} have a longer way by design (another rack, another rail). If not, look "
+        "at speed and errors of NICs, cables and switch ports there (ethtool -S, perfquery), and compare with an "
+        "earlier run."
+    )
+
+
+def _is_slow(load: Load) -> bool:
+    return bool(load["quick_transfer_ns"] >= thresholds.UNEVEN_LINK_FACTOR * load["usual_transfer_ns"])
+
+
+def _extra_ns(load: Load) -> float:
+    return float(load["exchanges_per_iteration"] * (load["transfer_ns"] - load["usual_transfer_ns"]))
