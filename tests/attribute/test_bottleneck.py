@@ -338,3 +338,14 @@ def test_a_launch_that_takes_long_is_named() -> None:
 
     assert "calls to its runtime take long" in str(sentence)
     assert "Calls to cudaLaunchKernel fill 86 % of the longest gaps, 600 µs in each." in str(sentence)
+
+
+def test_the_longest_operation_is_told_by_its_part_of_the_work_of_all_ranks() -> None:
+    # given four ranks that compute in aten::mm and nothing else
+    traces = [Trace(rank).step(0, 0, 100 * US).host_work("aten::mm", 0, 5 * US) for rank in range(4)]
+    for trace in traces:
+        trace.kernel(2 * US, 95 * US, launch_ns=1 * US).collective(95 * US, 100 * US)
+
+    ((_, sentence),) = rows_of(attributed(*traces), BOUND)
+
+    assert "most of it in aten::mm (100 % of the kernels' time)" in str(sentence)

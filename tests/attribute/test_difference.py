@@ -4,6 +4,7 @@ import pytest
 
 from tests.given import MS, US, Trace, built, rows_of, store_of
 from tests.stories import Run, told
+from traceforge.attribute.finding_operation import _next_step
 from traceforge.store.stage import build_stage
 
 STEP = 10 * MS
@@ -98,6 +99,18 @@ def test_a_finding_names_the_operation_and_asks_for_its_reason() -> None:
     assert rows_of(store, first) == [
         ("Rank 2 makes 5 calls of aten::mm an iteration, the median rank 2: 3.00 ms more.",)
     ]
+
+
+@pytest.mark.parametrize(("peer_calls", "said"), [(58, "Compare the shapes of aten::mm"), (40, "Find out why rank 2")])
+def test_a_call_more_at_an_edge_does_not_explain_calls_that_take_longer(peer_calls: int, said: str) -> None:
+    # given 59 calls of 1.3 ms, of which the median rank makes nearly as many, or far fewer, of 1 ms
+    found = {
+        "kind": "more_work", "name": "aten::mm", "calls": 59.0, "peer_calls": float(peer_calls),
+        "call_duration_ns": 1_300_000, "peer_call_duration_ns": MS, "excess_ns_per_iteration": 18 * MS,
+    }  # fmt: skip
+    finding = {"subject": "2", "next_step": "", "delay_ns_per_iteration": 18 * MS}
+
+    assert _next_step(finding, found).startswith(said)
 
 
 def test_what_comes_once_an_iteration_is_no_plural() -> None:

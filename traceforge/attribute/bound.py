@@ -43,19 +43,23 @@ named AS (
     SUM(duration_ns) FILTER (WHERE is_modelled) AS modelled_ns, COUNT(shapes) AS shaped, COUNT(bytes) AS counted,
     COUNT(bound) AS compared
   FROM compute
-  GROUP BY run_id, rank, name
+  GROUP BY GROUPING SETS ((run_id, name), (run_id, rank, name))
+),
+computing AS (
+  SELECT run_id, COUNT(DISTINCT rank) AS ranks FROM compute GROUP BY run_id
 )
 SELECT
   n.run_id, n.rank,
-  CAST(SUM(n.calls) AS DOUBLE) / ANY_VALUE(j.iterations) / COUNT(DISTINCT n.rank) AS calls,
+  CAST(SUM(n.calls) AS DOUBLE) / ANY_VALUE(j.iterations) / IF(n.rank IS NULL, ANY_VALUE(w.ranks), 1) AS calls,
   SUM(n.duration_ns) / SUM(n.calls) AS mean_ns,
   COALESCE(SUM(n.modelled_ns), 0) / NULLIF(SUM(n.duration_ns), 0) AS modelled_share,
   ARG_MAX(n.name, n.duration_ns) AS largest,
   MAX(n.duration_ns) / NULLIF(SUM(n.duration_ns), 0) AS largest_share,
   SUM(n.shaped) > 0 AS has_shapes, SUM(n.counted) > 0 AND SUM(n.compared) = 0 AS lacks_peak
 FROM named AS n
+JOIN computing AS w USING (run_id)
 JOIN judged AS j USING (run_id)
-GROUP BY GROUPING SETS ((n.run_id), (n.run_id, n.rank))
+GROUP BY n.run_id, n.rank
 ORDER BY n.run_id, n.rank NULLS FIRST
 """
 

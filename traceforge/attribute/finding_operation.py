@@ -51,6 +51,13 @@ def _routing_step(rank: str, ratio: float) -> str:
     )
 
 
+def _is_by_number(found: Mapping[str, Any]) -> bool:
+    """Whether the number of calls makes at least half of what the rank takes longer; one more at an edge does not."""
+    peer_ns = found["peer_call_duration_ns"] or 0
+    excess_ns = found["calls"] * found["call_duration_ns"] - found["peer_calls"] * peer_ns
+    return bool(2 * (found["calls"] - found["peer_calls"]) * peer_ns >= excess_ns)
+
+
 def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
     usual = str(finding["next_step"])
     if found is None or found["excess_ns_per_iteration"] < thresholds.NAMED_SHARE * finding["delay_ns_per_iteration"]:
@@ -60,7 +67,7 @@ def _next_step(finding: Mapping[str, Any], found: Mapping[str, Any] | None) -> s
     match found["kind"]:
         case "new_operation":
             return f"Find out why rank {rank} alone runs {name} ({often} an iteration): code or a setting of its own."
-        case "more_work" if often != peers:
+        case "more_work" if often != peers and _is_by_number(found):
             return (
                 f"Find out why rank {rank} runs {name} {often} an iteration and the median rank {peers}: the batch, "
                 "sequence lengths or experts it was given, or code that only it runs."
