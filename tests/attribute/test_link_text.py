@@ -4,6 +4,8 @@ host    a         b         c
 rank    0 ──1 ms──1 ──4 ms──2        one pipeline, whose messages have one size
 """
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.given import MS, Trace, rows_of
@@ -17,13 +19,18 @@ FROM timeline.link_load ORDER BY low_host, high_host
 VERDICT = "SELECT kind, headline, next_step, is_unbalanced FROM attribute.verdict"
 
 
-def job(second_ns: int, *, hosts: str = "abc", iterations: int = 12) -> Run:
-    """Three stages that compute 40 ms each; messages to the second take 1 ms, those to the third as long as asked."""
+def job(second_ns: int, *, hosts: str = "abc", iterations: int = 12, longer: Sequence[int] = ()) -> Run:
+    """Three stages that compute 40 ms each; messages to the second take 1 ms, those to the third as long as asked.
+
+    Args:
+        longer: iterations in which the first stage computes 30 ms longer.
+    """
     ranks = range(3)
     traces = [Trace(rank, host=host) for rank, host in zip(ranks, hosts, strict=True)]
     now = 0
     for n in range(iterations):
-        at = [now + 40 * MS, now + 41 * MS, now + 81 * MS, now + 81 * MS + second_ns]
+        sent = now + (70 if n in longer else 40) * MS
+        at = [sent, sent + MS, sent + 41 * MS, sent + 41 * MS + second_ns]
         traces[0].kernel(now, at[0]).exchange(at[0], at[1], [("send", 1)], ranks=ranks)
         traces[1].exchange(now + 100, at[1], [("recv", 0)], ranks=ranks).kernel(at[1], at[2])
         traces[1].exchange(at[2], at[3], [("send", 2)], ranks=ranks)
@@ -45,8 +52,17 @@ def test_messages_that_always_take_four_times_as_long_as_between_other_hosts_are
         "Messages between hosts b and c take 8.00 ms, those of as many bytes between other hosts 1.00 ms, by a longer "
         "way or by a fault, which one run cannot tell"
     )
-    assert "up to 7.00 ms (5.4 %) shorter" in str(headline)
+    assert "were they as fast, an iteration would be up to 7.00 ms (5.4 %) shorter" in str(headline)
     assert "another rack" in str(step)
+
+
+def test_a_finding_does_not_hide_a_link_that_is_always_slow() -> None:
+    ((headline, explanation),) = rows_of(
+        job(8 * MS, longer=(3, 5, 8, 10)), "SELECT headline, explanation FROM attribute.verdict"
+    )
+
+    assert str(headline).startswith("Rank 0 computes longer")
+    assert "Beside that: Messages between hosts b and c take 8.00 ms" in str(explanation)
 
 
 @pytest.mark.parametrize(("second_ns", "hosts"), [(2 * MS - 1, "abc"), (3 * MS, "abc"), (8 * MS, "aab")])

@@ -72,6 +72,19 @@ def test_the_terminal_states_the_cost_of_the_verdict(costly_but_less_sure: Store
     assert [line.strip() for line in lines if line.startswith("  also:")] == [f"also:  {SECOND}"]
 
 
+def test_a_long_explanation_takes_lines_of_the_terminal_but_not_those_of_other_findings(
+    costly_but_less_sure: Store,
+) -> None:
+    said = " ".join(f"Sentence {number} of an explanation that is far too long." for number in range(20))
+    costly_but_less_sure.execute("UPDATE attribute.verdict SET explanation = ?", [said])
+    lines = report_of(costly_but_less_sure).verdict_lines
+
+    first = next(number for number, line in enumerate(lines) if line.startswith("  Sentence 0"))
+    assert lines[first + 4].endswith("…")
+    assert lines[first + 5].startswith("  costs:")
+    assert f"  also:  {SECOND}" in lines
+
+
 def test_the_summary_has_the_findings_in_the_order_of_the_table(costly_but_less_sure: Store) -> None:
     findings = report_of(costly_but_less_sure).summary["findings"]
 

@@ -2,7 +2,8 @@
 
 Messages between two hosts that always take far longer than those of as many bytes between other hosts are no loss
 against the run's own pace, and still what stages wait for. A slow NIC, a slow cable and a longer way look alike in one
-run, so nobody is accused. Not handled: links within a host, collectives, and two pairs of hosts, which have no others.
+run, so nobody is accused. Not handled: links within a host, collectives, and a single pair of hosts, which has no other
+to be held against.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,11 @@ from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
 
-_LOADS = "SELECT * FROM timeline.link_load ORDER BY run_id, low_host, high_host"
+_LOADS = """
+SELECT run_id, low_host, high_host, exchanges_per_iteration, transfer_ns, quick_transfer_ns, usual_transfer_ns
+FROM timeline.link_load
+ORDER BY run_id, low_host, high_host
+"""
 
 Load = Mapping[str, Any]
 
@@ -57,12 +62,17 @@ def uneven_link(loads: Sequence[Load]) -> UnevenLink | None:
     return UnevenLink(between, worst["transfer_ns"], worst["usual_transfer_ns"], _extra_ns(worst))
 
 
+def costs_much(link: UnevenLink | None, duration_ns: float) -> bool:
+    """Whether a link may cost so much of an iteration that it is told."""
+    return link is not None and link.extra_ns >= thresholds.UNBALANCED_SAVING_SHARE * duration_ns
+
+
 def headline_of_link(link: UnevenLink, duration_ns: float) -> str:
     """Which messages are slow, and what they can cost."""
     return (
         f"Messages {link.between} take {format_ns(link.transfer_ns)}, those of as many bytes between other hosts "
-        f"{format_ns(link.usual_ns)}, by a longer way or by a fault, which one run cannot tell: at that pace an "
-        f"iteration would be up to {format_ns(link.extra_ns)} ({format_share(link.extra_ns / duration_ns)}) shorter."
+        f"{format_ns(link.usual_ns)}, by a longer way or by a fault, which one run cannot tell: were they as fast, "
+        f"an iteration would be up to {format_ns(link.extra_ns)} ({format_share(link.extra_ns / duration_ns)}) shorter."
     )
 
 

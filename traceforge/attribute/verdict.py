@@ -13,7 +13,7 @@ from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
-from traceforge.attribute.link_text import headline_of_link, next_step_of_link, uneven_links
+from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -191,11 +191,9 @@ def _row(store: Store, state: State) -> dict[str, Any]:
 
 def _has_uneven_link(state: State) -> bool:
     """Whether messages of one link are always slow, which may cost much, and more than an uneven stage does."""
-    if state["state"] != "nothing_significant" or state["link"] is None:
+    if state["state"] != "nothing_significant" or not costs_much(state["link"], state["duration_ns"]):
         return False
-    stages_ns = saved_by_stages_ns(state) if is_unbalanced(state) else 0
-    least_ns = max(thresholds.UNBALANCED_SAVING_SHARE * state["duration_ns"], stages_ns)
-    return bool(state["link"].extra_ns >= least_ns)
+    return not is_unbalanced(state) or state["link"].extra_ns >= saved_by_stages_ns(state)
 
 
 def _advice(state: State) -> str:
@@ -304,8 +302,8 @@ def _of_iterations(state: State, free: str) -> str:
     if state["state"] != "nothing_significant":
         waits = sentence_of_held(state["held"])
         rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"
-        beside = stages_beside_finding(state) if state["state"] == "finding" else ""
-        return " ".join(filter(None, [rest, beside, of_bubbles(state) if state["bubble_ns"] is not None else ""]))
+        beside = [_beside_finding(state), of_bubbles(state) if state["bubble_ns"] is not None else ""]
+        return " ".join(filter(None, [rest, *beside]))
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     nobody = f" {without_owner(state)}".rstrip() if _is_spread(state) else ""
@@ -319,6 +317,16 @@ def _of_iterations(state: State, free: str) -> str:
         alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
     return f"{rest}{nobody}{small}{free}{goes}{of_schedule(state)}{alike}{of_stages if state['has_stages'] else ''}"
+
+
+def _beside_finding(state: State) -> str:
+    """What may limit the run as well, and one run cannot tell from its design: a finding must not hide it."""
+    if state["state"] != "finding":
+        return ""
+    is_transfer = state["finding_mode"] in ("fabric_contention", "gpu_locality")
+    if not is_transfer and costs_much(state["link"], state["duration_ns"]):
+        return f"Beside that: {headline_of_link(state['link'], state['duration_ns'])}"
+    return stages_beside_finding(state)
 
 
 def _overlap(state: State) -> str:

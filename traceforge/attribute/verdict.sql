@@ -17,6 +17,7 @@ CREATE OR REPLACE TABLE attribute.verdict (
   next_step VARCHAR NOT NULL,
   -- Time above the reference as a share of the mean judged iteration; NULL where none was judged.
   delay_share DOUBLE,
-  -- Whether a stage of a pipeline computes so much more than the others that evening out would save time.
+  -- Whether a stage computes so much more than the others, or messages between two hosts always take so much longer, that
+  -- evening out would save time: by design or by a fault, which one run cannot tell.
   is_unbalanced BOOLEAN NOT NULL
 )

@@ -15,6 +15,7 @@ _WIDTH = 100
 _LINES = 15
 _MOST_FURTHER = 2
 _MOST_EXPLAINED = 5
+_LEAST_EXPLAINED = 3
 
 
 def verdict_lines(context: Context) -> list[str]:
@@ -30,9 +31,9 @@ def verdict_lines(context: Context) -> list[str]:
     after = [*_cost(context), *_next(verdict.next_step)]
     trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 2)]
     room = _LINES - len(headline) - len(after) - len(trust)
-    explanation = _indented(verdict.explanation, min(_MOST_EXPLAINED, max(1, room)))
-    lines = [*headline, *explanation, *after]
-    return plain([*lines, *_further(context)[: _LINES - len(lines) - len(trust)], *trust][:_LINES])
+    further = _further(context)[: max(0, room - _LEAST_EXPLAINED)]
+    explanation = _indented(verdict.explanation, max(1, min(_MOST_EXPLAINED, room - len(further))))
+    return plain([*headline, *explanation, *after, *further, *trust][:_LINES])
 
 
 def _further(context: Context) -> list[str]:

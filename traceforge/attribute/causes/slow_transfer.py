@@ -11,8 +11,8 @@ CAUSE = Cause(
     next_step_on_one_host="All ranks share the cores and the memory of one host, and communicate through them: look at "
     "what else ran there in those iterations (other programs, workers of data loaders, limits of a container).",
     next_step_between_devices="All ranks are devices of one host: look at what else used its PCIe and its memory in "
-    "those iterations (copies to the host, data loaders, checkpoints, other programs), at errors of NVLink or PCIe, "
-    "and whether devices reach one another directly (NCCL_DEBUG=INFO says P2P).",
+    "those iterations (copies to the host, data loaders, checkpoints, other programs), at errors of their links "
+    "(NVLink, XGMI, PCIe), and whether devices reach one another directly (NCCL_DEBUG=INFO says P2P).",
     next_step_of_link="Look at {subject}: speed and errors of NICs, cables and switch ports (ethtool -S, perfquery), "
     "drops and pauses (ECN, PFC), and what else used it in those iterations (other jobs, storage, checkpoints).",
     claims_transfer="fabric",
