@@ -19,22 +19,26 @@ FROM timeline.link_load ORDER BY low_host, high_host
 VERDICT = "SELECT kind, headline, next_step, is_unbalanced FROM attribute.verdict"
 
 
-def job(second_ns: int, *, hosts: str = "abc", iterations: int = 12, longer: Sequence[int] = ()) -> Run:
+def job(
+    second_ns: int, *, hosts: str = "abc", iterations: int = 12, longer: Sequence[int] = (), is_answered: bool = False
+) -> Run:
     """Three stages that compute 40 ms each; messages to the second take 1 ms, those to the third as long as asked.
 
     Args:
         longer: iterations in which the first stage computes 30 ms longer.
+        is_answered: whether the receiver sends as many bytes back in the same kernel.
     """
+    sends, receives = (["send", "recv"], ["recv", "send"]) if is_answered else (["send"], ["recv"])
     ranks = range(3)
     traces = [Trace(rank, host=host) for rank, host in zip(ranks, hosts, strict=True)]
     now = 0
     for n in range(iterations):
         sent = now + (70 if n in longer else 40) * MS
         at = [sent, sent + MS, sent + 41 * MS, sent + 41 * MS + second_ns]
-        traces[0].kernel(now, at[0]).exchange(at[0], at[1], [("send", 1)], ranks=ranks)
-        traces[1].exchange(now + 100, at[1], [("recv", 0)], ranks=ranks).kernel(at[1], at[2])
-        traces[1].exchange(at[2], at[3], [("send", 2)], ranks=ranks)
-        traces[2].exchange(now + 100, at[3], [("recv", 1)], ranks=ranks).kernel(at[3], at[3] + 40 * MS)
+        traces[0].kernel(now, at[0]).exchange(at[0], at[1], [(way, 1) for way in sends], ranks=ranks)
+        traces[1].exchange(now + 100, at[1], [(way, 0) for way in receives], ranks=ranks).kernel(at[1], at[2])
+        traces[1].exchange(at[2], at[3], [(way, 2) for way in sends], ranks=ranks)
+        traces[2].exchange(now + 100, at[3], [(way, 1) for way in receives], ranks=ranks).kernel(at[3], at[3] + 40 * MS)
         end = at[3] + 41 * MS
         for rank, since in zip(ranks, (at[1], at[3], at[3] + 40 * MS), strict=True):
             traces[rank].collective(since, end, group="all", ranks=list(ranks)).step(n, now, end)
@@ -54,6 +58,12 @@ def test_messages_that_always_take_four_times_as_long_as_between_other_hosts_are
     )
     assert "were they as fast, an iteration would be up to 7.00 ms (5.4 %) shorter" in str(headline)
     assert "another rack" in str(step)
+
+
+def test_messages_there_and_back_in_one_kernel_are_one_exchange() -> None:
+    store = job(8 * MS, is_answered=True)
+
+    assert rows_of(store, LOADS) == [("a", "b", 24, 1, MS, 8 * MS), ("b", "c", 24, 1, 8 * MS, MS)]
 
 
 def test_a_finding_does_not_hide_a_link_that_is_always_slow() -> None:
@@ -91,6 +101,12 @@ def test_slow_links_of_different_hosts_are_told_by_the_worst() -> None:
     found = uneven_link([load("a", "b", 40), load("c", "d", 50), load("b", "c", 10)])
 
     assert found == UnevenLink("between hosts c and d", 50, 10, 3 * 40)
+
+
+def test_a_host_whose_links_are_all_slow_is_not_told_where_another_link_is_slow_too() -> None:
+    found = uneven_link([load("a", "b", 40), load("b", "c", 50), load("d", "e", 40), load("e", "f", 10)])
+
+    assert found == UnevenLink("between hosts b and c", 50, 10, 3 * 40)
 
 
 def test_a_link_that_is_at_pace_in_a_quarter_of_its_messages_is_not_slow_throughout() -> None:

@@ -57,6 +57,21 @@ def test_a_gap_that_nothing_ends_is_unknown() -> None:
     assert _gaps(Trace().step(1, 0, 100).kernel(0, 10)) == [(10, 90, "unknown")]
 
 
+def test_what_the_thread_of_the_backward_pass_does_counts_as_well() -> None:
+    # device    |kernel 0–10|                                   |kernel 60–100|
+    # training  |loss.backward() 5––––––––––––––––––––––––––––––––––––––––––95|
+    # backward         |aten::mm 8–––|cudaMalloc 12–––––––55|launch 58––|59|
+    # watchdog  |cudaEventQuery 0––––––––––––––––––––––––––––––––––––––––––100|
+    trace = Trace().step(1, 0, 100).kernel(0, 10, launch_ns=0).host_work("backward", 5, 95, "user_annotation")
+    trace.unlaunched_kernel(60, 100, "gemm").event("cpu_op", "aten::mm", 8, 59, track_id=8)
+    for name, start, end, thread in (
+        ("cudaMalloc", 12, 55, 8), ("cudaLaunchKernel", 58, 59, 8), ("cudaEventQuery", 0, 100, 9)
+    ):  # fmt: skip
+        trace.event("cuda_runtime", name, start, end, track_id=thread)
+
+    assert _gaps(trace) == [(10, 50, "allocator")]
+
+
 def test_a_short_hold_does_not_name_a_long_gap() -> None:
     # device   |kernel 0–10|                                |kernel 90–100|
     # host                 |cudaMalloc 12–20|aten::mm 20–88|launch 88|

@@ -10,7 +10,9 @@ import pytest
 from traceforge.align.clock_course import ClockCourse
 from traceforge.timeline.rank_events import _parts, by_class, classes
 
-OPERATION, LAUNCH, STEP, COMPUTE = (classes().index(name) for name in ("operation", "launch", "iteration", "compute"))
+OPERATION, LAUNCH, STEP, COMPUTE, INPUT = (
+    classes().index(name) for name in ("operation", "launch", "iteration", "compute", "input")
+)
 CLOCK = ClockCourse(np.array([0]), np.array([5]), np.array([0]))
 
 
@@ -40,8 +42,15 @@ def test_each_class_has_its_events_in_their_order_on_the_common_clock() -> None:
     [
         # The thread with steps, however little it does; without steps the one with most; of equal ones the first.
         ([(0, STEP, 8, 1), (1, OPERATION, 8, 1), (2, OPERATION, 7, 2)], {"iteration", "operation"}),
-        ([(0, LAUNCH, 8, 1), (1, OPERATION, 8, 1), (2, OPERATION, 7, 2)], {"operation"}),
+        ([(0, STEP, 8, 1), (1, COMPUTE, 7, 5), (2, OPERATION, 7, 9)], {"iteration"}),
+        ([(1, OPERATION, 8, 1), (2, OPERATION, 7, 2), (3, INPUT, 8, 1)], {"operation"}),
         ([(0, LAUNCH, 7, 1), (1, OPERATION, 7, 1), (2, OPERATION, 8, 1)], {"launch", "operation"}),
+        # Backward has a thread of its own, which launches; one that only launches, or runs operations alone, has not.
+        (
+            [(0, STEP, 8, 1), (1, OPERATION, 7, 2), (2, LAUNCH, 7, 2), (3, INPUT, 7, 1)],
+            {"iteration", "operation", "launch", "input"},
+        ),
+        ([(0, STEP, 8, 1), (1, OPERATION, 7, 2), (2, LAUNCH, 6, 2)], {"iteration"}),
         # Nothing but launches.
         ([(0, LAUNCH, 7, 2)], {"launch"}),
     ],

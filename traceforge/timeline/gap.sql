@@ -16,9 +16,9 @@ CREATE OR REPLACE TABLE timeline.gap (
   start_ns BIGINT NOT NULL,
   -- Duration, ns, > 0.
   duration_ns BIGINT NOT NULL,
-  -- What the training thread did for most of it: {held_gap_causes} or copy_wait (in a copy call). Otherwise what ended
-  -- the gap: late_launch (work launched after the gap began), device_queue (work launched before it, held up by
-  -- streams, events or the device) or unknown.
+  -- What the training thread, or the one of the backward pass, did for most of it: {held_gap_causes} or copy_wait (in
+  -- a copy call). Otherwise what ended the gap: late_launch (work launched after the gap began), device_queue (work
+  -- launched before it, held up by streams, events or the device) or unknown.
   cause VARCHAR NOT NULL,
   -- Of its duration, what the thread spent so; all of it where what ends the gap decides, ns.
   cause_ns BIGINT NOT NULL,

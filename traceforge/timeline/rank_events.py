@@ -1,7 +1,8 @@
 """Events of ranks by class, on the common clock. In: raw events. Out: `RankEvents`, arrays of one rank each.
 
 The training thread is the one that marks steps; where none does, the one with most operations and annotations, and
-where there are none of these, the one that launches most.
+where there are none of these, the one that launches most. A thread that runs operations which launch work goes on for
+it: PyTorch runs the backward pass of a device on a thread of its own, for which the training thread waits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,7 +86,7 @@ class RankEvents:
 
     Attributes:
         wherever: what computes, copies or communicates, on whatever stream or thread.
-        training: all that the training thread does.
+        training: all that the training thread does, and threads that launch work for it.
     """
 
     wherever: Mapping[str, Events]
@@ -124,16 +125,21 @@ def _parts(events: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-def _training_track(kinds: pl.DataFrame) -> int:
-    """Number of the training thread; one that no event has where nothing marks it."""
+def _training_tracks(kinds: pl.DataFrame) -> set[int]:
+    """Numbers of the training thread and of those that launch operations for it; none where nothing marks it."""
     names = classes()
+    code = pl.col("code")
     for marks in (_MARKING, _LAUNCHING):
-        marking = kinds.filter(pl.col("code").is_in([names.index(name) for name in marks]))
+        marking = kinds.filter(code.is_in([names.index(name) for name in marks]))
         if not marking.is_empty():
-            steps = pl.col("events").filter(pl.col("code") == names.index("iteration")).sum()
+            steps = pl.col("events").filter(code == names.index("iteration")).sum()
             tracks = marking.group_by("track_id").agg(steps=steps, events=pl.col("events").sum())
-            return int(tracks.sort("steps", "events", "track_id", descending=[True, True, False])["track_id"][0])
-    return int(np.iinfo(np.int64).min)
+            first = tracks.sort("steps", "events", "track_id", descending=[True, True, False])["track_id"][0]
+            working, launching = (
+                set(kinds.filter(code == names.index(name))["track_id"]) for name in ("operation", "launch")
+            )
+            return {int(first)} | (working & launching)
+    return set()
 
 
 def by_class(kinds: pl.DataFrame, pieces: Iterable[pl.DataFrame], clock: ClockCourse) -> RankEvents:
@@ -148,7 +154,7 @@ def by_class(kinds: pl.DataFrame, pieces: Iterable[pl.DataFrame], clock: ClockCo
     code_of = np.full(int(kind_ids.max(initial=-1)) + 2, NO_CLASS, dtype=np.int16)
     is_own_of = np.zeros(len(code_of), dtype=np.bool_)
     code_of[kind_ids] = kinds["code"].to_numpy()
-    is_own_of[kind_ids] = kinds["track_id"].to_numpy() == _training_track(kinds)
+    is_own_of[kind_ids] = kinds["track_id"].is_in(_training_tracks(kinds)).to_numpy()
     names = classes()
     every = _Filling.of(kinds.filter(pl.col("code").is_in([names.index(name) for name in _WHEREVER])))
     own = _Filling.of(kinds.filter(pl.Series(is_own_of[kind_ids])))

@@ -12,8 +12,8 @@ CREATE OR REPLACE TABLE timeline.segment (
   rank INTEGER NOT NULL,
   -- One of: {phases}.
   phase VARCHAR NOT NULL,
-  -- What the training thread did meanwhile, the first of these that applies: {activities}, unnamed; NULL while the
-  -- phase is compute or copy.
+  -- What the training thread, or the one of the backward pass, did meanwhile, the first of these that applies:
+  -- {activities}, unnamed; NULL while the phase is compute or copy.
   activity VARCHAR,
   -- Start, aligned clock, ns.
   start_ns BIGINT NOT NULL,

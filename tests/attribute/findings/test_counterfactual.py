@@ -73,6 +73,21 @@ def test_what_ranks_lose_now_and_then_in_turns_is_held_against_what_they_take_el
     assert gain_without(model, source) == pytest.approx(150 / 110 - 1)
 
 
+def test_what_all_ranks_lose_at_one_place_or_another_is_no_uneven_division() -> None:
+    # given 10 of work at each of four places, and 38, 40 or 42 more at one of them: on each of four ranks another one
+    lost = [38, 42, 40, 40]
+    work = [
+        [[10 + (lost[(i + rank) % 4] if place == (i + rank) % 4 else 0) for rank in range(4)] for place in range(4)]
+        for i in range(12)
+    ]
+    model = by_cause(lockstep_model(work, transfer_ns=1))
+
+    blamed = blamed_work(model, "slow_compute", range(4), in_turns=True)
+
+    # then all of it is blamed, for without it no place takes more than 10
+    assert Counterfactual(model).without_ns([blamed]).tolist() == [4.0 * 11] * 12
+
+
 def test_of_ranks_that_are_struck_in_turns_the_noise_of_the_others_stays() -> None:
     # given 40 more on one rank after the other, and noise of 2 more or less on the other three
     noise = [[-2, 0, 2], [2, -2, 0], [0, 2, -2], [2, 0, -2]]

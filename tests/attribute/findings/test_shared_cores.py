@@ -89,7 +89,7 @@ def test_what_stops_hosts_in_turns_and_what_loads_data_in_turns_want_other_steps
 
     said = {cause: next_step(found_in(run, lost({cause: stalls}))[0], run) for cause in ("host_stall", "input_stall")}
     assert "other programs on the same cores" in said["host_stall"]
-    assert "uneven batches" in said["input_stall"]
+    assert "every rank's data loader" in said["input_stall"]
 
 
 def test_what_is_late_for_several_reasons_gets_the_step_of_the_largest_on_its_host() -> None:

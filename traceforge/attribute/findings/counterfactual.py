@@ -152,10 +152,12 @@ def _mean_if_even(beyond_ns: NDArray[np.int64]) -> float:
 
     What one rank has more another has less where work is only divided unevenly, and the mean
     estimates better than the median what an even division would give. Rare losses lie to one side, and raise the mean.
+    What all ranks lose in all iterations, somewhere else each time, lies evenly too, far from the reference.
     """
-    mean = float(beyond_ns.mean())
-    error = MEDIAN_ERROR * float(beyond_ns.std()) / np.sqrt(beyond_ns.size)
-    return mean if abs(mean - float(np.median(beyond_ns))) <= thresholds.EVEN_ERRORS * error else 0.0
+    mean, spread = float(beyond_ns.mean()), float(beyond_ns.std())
+    error = MEDIAN_ERROR * spread / np.sqrt(beyond_ns.size)
+    is_even = abs(mean - float(np.median(beyond_ns))) <= thresholds.EVEN_ERRORS * error
+    return mean if is_even and abs(mean) <= spread else 0.0
 
 
 def blamed_transfers(

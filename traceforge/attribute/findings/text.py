@@ -12,6 +12,8 @@ from traceforge.attribute.findings.subjects import EVERY_RANK, ONE_OR_ANOTHER, S
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, ordinal
 
+_NO_SINGLE_RANK = "No single rank is at fault. "
+
 _TURNS_STEP = (
     "No single rank is at fault: look for what varies between iterations on all ranks (uneven batches or sequence"
     " lengths, other work on the hosts, threads that are not pinned), and even it out."
@@ -28,7 +30,7 @@ _INTERVAL_STEP = "See what {subject} does in {every} iteration only: an evaluati
 def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     """What an engineer does next."""
     if found.effect.pattern == "rotating":
-        return _TURNS_STEP_OF_HOSTS if found.cause.is_like_taken_cores else _TURNS_STEP
+        return _step_in_turns(found.cause)
     peer = ("host" if found.subject.kind == "host" else "rank") if _has_peers(found.subject, run) else "iteration"
     is_network = found.subject.kind == "link" and (
         len(found.subject.places) < 2 or len({run.hosts[place] for place in found.subject.places}) > 1
@@ -38,6 +40,15 @@ def next_step(found: FindingCandidate, run: JudgedRun) -> str:
     subject = "such a rank" if said == ONE_OR_ANOTHER else said.removeprefix("each of ")
     ahead = _INTERVAL_STEP.format(subject=subject, every=every) if every else ""
     return ahead + step.format(subject=subject, peer=peer)
+
+
+def _step_in_turns(cause: Cause) -> str:
+    """The step where no rank is at fault; of a pause with a name it is the pause's own, on any rank."""
+    if cause.is_like_taken_cores:
+        return _TURNS_STEP_OF_HOSTS
+    if cause.mode != "runtime_control_plane":
+        return _TURNS_STEP
+    return _NO_SINGLE_RANK + cause.next_step.format(subject="every rank", peer="iteration")
 
 
 def _step_of(cause: Cause, run: JudgedRun, *, is_network: bool) -> str:
