@@ -21,9 +21,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.delay import owned_ns, round_to_sum
 from traceforge.attribute.findings.counterfactual import Counterfactual, blamed_transfers, blamed_work
+from traceforge.attribute.ledger.blame_of_run import owned_ns
 from traceforge.attribute.ledger.ledger_input import LedgerInput
+from traceforge.attribute.ledger.rounding import round_to_sum
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
 

@@ -33,6 +33,7 @@ NO_JUDGEMENT = {
     ("align/rank_batches.py", "_MOST_EVENTS"): "how much is worked on at once",
     ("graph/arrival.py", "_MOST_ARRIVALS"): "how much is worked on at once",
     ("timeline/segment.py", "_MOST_SEGMENTS"): "how much is worked on at once",
+    ("attribute/host_pace.py", "_MOST_RANKS"): "how much is read",
     ("timeline/layers.py", "_MOST_*"): "beyond which sorting is cheaper",
     ("attribute/findings/finding_cost.py", "_HALVINGS"): "how far a search goes",
     ("graph/work.py", "_MOST_SEGMENTS"): "how much is worked on at once",

@@ -1,26 +1,23 @@
 """The ledger. Reads graph.* through the dense model; fills attribute.delay from the blame of each iteration.
 
-Shares are real numbers; they are rounded to ns so that each iteration's rows still add up to its rounded excess.
+Shares are real numbers; they are rounded to ns so that each iteration's rows still add up to its rounded excess. Where
+the usual host needs longer than the reference, that part of the excess is nobody's loss, and left out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from traceforge.attribute.cause import UNEXPLAINED, causes
+from traceforge.attribute.ledger.blame_of_run import blame_of_run
 from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
-from traceforge.attribute.ledger.group_waits import in_groups
-from traceforge.attribute.ledger.groups import blame_groups
-from traceforge.attribute.ledger.hidden_work import hides_work
+from traceforge.attribute.ledger.host_floor import load_host_floor
 from traceforge.attribute.ledger.ledger_input import ON_DEVICE, LedgerInput, load_ledger_input
-from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
-from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.attribute.ledger.rounding import round_to_sum
 from traceforge.attribute.ledger.slow_transfers import transfer_causes
 from traceforge.replay.evidence import IDENTIFIABLE, MECHANISMS, calibration_rows
-from traceforge.replay.reference import Amounts, Reference, references
+from traceforge.replay.reference import references
 from traceforge.store.database import Store
 
 FASTER = "faster_than_reference"
@@ -44,7 +41,7 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
         run = store.once(load_ledger_input, run_id)
         if run is not None:
             on_device = bool(store.value(ON_DEVICE, [run_id]))
-            yield _rows(run, run_id, _growth(store, run_id), on_device=on_device)
+            yield _rows(store, run, run_id, on_device=on_device)
 
 
 def _growth(store: Store, run_id: int) -> float:
@@ -54,11 +51,14 @@ def _growth(store: Store, run_id: int) -> float:
     return (found.coefficient or 0.0) if found is not None and is_sure else 0.0
 
 
-def _rows(run: LedgerInput, run_id: int, growth: float, *, on_device: bool) -> pl.DataFrame:
-    of_length = references(run.model)
-    of_transfers = transfer_causes(run, of_length, on_device=on_device)
-    owned = owned_ns(run, of_length)
-    delays = round_to_sum(charged_to_late_ranks(run, owned, growth) if growth > 0 else owned)
+def _rows(store: Store, run: LedgerInput, run_id: int, *, on_device: bool) -> pl.DataFrame:
+    growth = _growth(store, run_id)
+    of_transfers = transfer_causes(run, references(run.model), on_device=on_device)
+    owned = store.once(blame_of_run, run_id)
+    owned = charged_to_late_ranks(run, owned, growth) if growth > 0 else owned
+    floor = load_host_floor(store, run_id, run.model)
+    part = 1.0 if floor is None else floor.part_of_loss(run.model, owned.sum(axis=1))
+    delays = round_to_sum(part * owned)
     owners = _owners(run, of_transfers)
     place, owner = np.nonzero(delays)
     return owners[owner].with_columns(
@@ -66,32 +66,6 @@ def _rows(run: LedgerInput, run_id: int, growth: float, *, on_device: bool) -> p
         iteration=pl.Series(run.model.iterations[place]),
         delay_ns=pl.Series(delays[place, owner]),
     )
-
-
-def owned_ns(run: LedgerInput, of_length: Mapping[int, Reference]) -> Amounts:
-    """Who owns how much, ns, shape (I, owners): ranks by cause, then communicators, then what is everyone's."""
-    model = run.model
-    work = len(model.ranks) * len(model.kinds)
-    result = np.zeros((len(model.iterations), work + len(run.communicators) + 1))
-    is_hidden = hides_work(model, of_length)
-    is_lockstep = is_one_group(model, is_hidden)
-    is_grouped = in_groups(model, run.communicator, is_hidden & ~is_lockstep)
-    for calls, reference in of_length.items():
-        alike = model.calls == calls
-        together, apart = np.flatnonzero(is_lockstep & alike), np.flatnonzero(is_grouped & alike)
-        for blames in chain(
-            blame_one_group(model, together, reference, run.communicator),
-            blame_groups(model, apart, reference, run.communicator),
-        ):
-            result[blames.iterations, :work] = blames.work_ns.reshape(len(blames.iterations), work)
-            result[blames.iterations, work : work + blames.transfers_ns.shape[1]] = blames.transfers_ns
-            result[blames.iterations, -1] = blames.early_ns
-    for i in np.flatnonzero(~is_lockstep & ~is_grouped):
-        blame = blame_iteration(model, int(i), of_length[int(model.calls[i])], run.communicator[i])
-        result[i, :work] = blame.work_ns.ravel()
-        result[i, work : work + len(blame.transfers_ns)] = blame.transfers_ns
-        result[i, -1] = blame.early_ns
-    return result
 
 
 def _owners(run: LedgerInput, causes_of_transfers: Sequence[str]) -> pl.DataFrame:

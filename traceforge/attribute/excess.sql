@@ -1,8 +1,9 @@
 -- How much longer each iteration took than at reference durations. Iterations that are not in the graph, or not regular, are absent.
 --
 -- Reference durations are medians over ranks and iterations of the same place in the program, or what meta.analysis says
--- (of transfers, first quartiles). An iteration is reckoned from the last rank's start to the last rank's end; what precedes the last start belongs to the iteration
--- before, and is part of the reference here.
+-- (of transfers, first quartiles). What the usual host needs beyond that by itself (attribute.host_pace) is part of the
+-- reference. An iteration is reckoned from the last rank's start to the last rank's end; what precedes the last start
+-- belongs to the iteration before, and is part of the reference here.
 -- Scope: run
 CREATE OR REPLACE TABLE attribute.excess (
   -- Joins meta.run.run_id.

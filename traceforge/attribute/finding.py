@@ -25,6 +25,7 @@ from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.routing import hot_experts
 from traceforge.attribute.findings.same_event import events_of
 from traceforge.attribute.findings.text import cost_note, next_step, summary
+from traceforge.attribute.ledger.host_floor import load_host_floor
 from traceforge.attribute.ledger.ledger_input import ON_DEVICE, load_ledger_input
 from traceforge.attribute.unrecorded_wait import held_ranks, of_late_ranks
 from traceforge.store.database import Store
@@ -144,7 +145,8 @@ def load_costed(store: Store, run_id: int) -> Costed | None:
     if searched is None:
         return None
     run, found = searched.run, searched.found
-    costs = finding_costs(run.ledger, run.places, found, [blamed_time(run, one) for one in found], run.couplings)
+    sources = [blamed_time(run, one) for one in found]
+    costs = finding_costs(run.ledger, run.places, found, sources, run.couplings, run.host_floor)
     return Costed(run, found, costs)
 
 
@@ -193,6 +195,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         known,
         working_alone(ledger.model, known.likely),
         hot.transfer_ns,
+        load_host_floor(store, run_id, ledger.model),
     )
 
 

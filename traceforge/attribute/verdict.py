@@ -13,6 +13,7 @@ from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
+from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -159,10 +160,15 @@ def rows(store: Store) -> pl.DataFrame:
     profilers = profilers_of(store)
     owners = idle_owners(store)
     held, drifts, links = store.once(held_ranks), drifts_of(store), uneven_links(store)
+    hosts = {
+        run_id: {"bound": said_of_hosts(one), "bound_step": next_step_of_hosts(one)}
+        for run_id, one in host_bounds(store).items()
+    }
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
         | {"held": held.get(state["run_id"]), "link": links.get(state["run_id"])}
+        | hosts.get(state["run_id"], {})
         for state in states
     ]
     told = [

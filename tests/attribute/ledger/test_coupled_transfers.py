@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.replay.models import lockstep_model
-from traceforge.attribute.delay import owned_ns
+from traceforge.attribute.ledger.blame_of_run import owned_ns
 from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.reference import references

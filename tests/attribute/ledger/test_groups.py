@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from tests.attribute.jobs import excess_of
 from tests.examples import examples
 from tests.replay.models import THREE_KINDS, Plan, lockstep_plan, model_of
-from traceforge.attribute.delay import owned_ns
+from traceforge.attribute.ledger.blame_of_run import owned_ns
 from traceforge.attribute.ledger.group_waits import in_groups
 from traceforge.attribute.ledger.groups import blame_groups
 from traceforge.attribute.ledger.hidden_work import hides_work

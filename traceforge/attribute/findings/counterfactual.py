@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.cause import cause_of_work
 from traceforge.attribute.findings.step_pace import step_paces
+from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.replay.coupling import NO_COUPLING, Couplings
 from traceforge.replay.engine import Durations, measured, record, replay
 from traceforge.replay.model import StepModel
@@ -193,8 +194,15 @@ def blamed_transfers(
 class Counterfactual:
     """Replays of one run, each without some sources; kept, as several questions ask for the same ones."""
 
-    def __init__(self, model: StepModel, couplings: Couplings = NO_COUPLING) -> None:
-        self._model, self._couplings, self._measured = model, couplings, measured(model)
+    def __init__(self, model: StepModel, couplings: Couplings = NO_COUPLING, hosts: HostFloor | None = None) -> None:
+        """Prepare to replay a run.
+
+        Args:
+            model: the run.
+            couplings: what waiting slows down.
+            hosts: what hosts need for themselves; None where that is not known.
+        """
+        self._model, self._couplings, self._measured, self._hosts = model, couplings, measured(model), hosts
         self._recorded = record(model, on_device={_ON_DEVICE}) if couplings != NO_COUPLING else None
         self._kept: dict[frozenset[int], Amounts] = {}
         self._clean: Durations | None = None
@@ -222,7 +230,10 @@ class Counterfactual:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
         key = frozenset(map(id, sources))
         if key not in self._kept:
-            self._kept[key] = self._lasted(_changed(self._measured, sources, -1))
+            lasted = self._lasted(_changed(self._measured, sources, -1))
+            if self._hosts is not None and sources:
+                lasted = self._hosts.lasted_ns(self.without_ns([]), lasted, _ranks_of(sources))
+            self._kept[key] = lasted
         return self._kept[key]
 
     def isolated_cost_ns(self, source: BlamedTime) -> Amounts:
@@ -231,8 +242,10 @@ class Counterfactual:
             self._clean = self._reference()
         if not len(self._clean_ns):
             self._clean_ns = self._lasted(self._clean)
-        cost: Amounts = self._lasted(_changed(self._clean, [source], 1)) - self._clean_ns
-        return cost
+        lasted = self._lasted(_changed(self._clean, [source], 1))
+        if self._hosts is not None:
+            return lasted - self._hosts.lasted_ns(lasted, self._clean_ns, _ranks_of([source]))
+        return lasted - self._clean_ns
 
     def costs_ns(self, sources: Sequence[BlamedTime]) -> Amounts:
         """What each source costs, ns, shape (sources, I): the mean over all orders of fixing them; at most 4."""
@@ -266,6 +279,11 @@ class Counterfactual:
             wait[alike, :calls] = _whole(_of_ranks(reference.before_wait_ns, slice(None)).sum(axis=2))
             transfer[alike, :calls] = _whole(by_rank(reference.transfer_ns))
         return Durations(*(np.broadcast_to(one, (*one.shape[:2], ranks)) for one in (arrival, wait, transfer)))
+
+
+def _ranks_of(sources: Sequence[BlamedTime]) -> frozenset[int]:
+    """Places of the ranks whose work is blamed."""
+    return frozenset(place for source in sources for place in source.rank_places)
 
 
 def _changed(durations: Durations, sources: Sequence[BlamedTime], sign: int) -> Durations:

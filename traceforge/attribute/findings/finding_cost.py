@@ -18,6 +18,7 @@ from traceforge.attribute.findings.coupling_scenarios import CouplingScenarios
 from traceforge.attribute.findings.effects import Effect
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.replay_residual import ReplayResidual, replay_residual
+from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.coupling import Couplings
 from traceforge.replay.reference import Amounts
@@ -101,6 +102,7 @@ def finding_costs(
     found: Sequence[FindingCandidate],
     sources: Sequence[BlamedTime],
     scenarios: CouplingScenarios,
+    hosts: HostFloor | None = None,
 ) -> list[FindingCost]:
     """Cost of each finding.
 
@@ -108,9 +110,10 @@ def finding_costs(
         places: the judged iterations, as places of the model.
         sources: what each finding blames.
         scenarios: the run's couplings.
+        hosts: what its hosts need for themselves; None where that is not known.
     """
     rng = np.random.default_rng(0)
-    replays = Counterfactual(run.model, scenarios.likely)
+    replays = Counterfactual(run.model, scenarios.likely, hosts)
     players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
     coupled = partial(costs_if, replays, sources, players, places, likely)

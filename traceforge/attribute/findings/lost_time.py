@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.cause import causes
 from traceforge.attribute.findings.coupling_scenarios import NOTHING_KNOWN, CouplingScenarios
+from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
@@ -33,6 +34,7 @@ class JudgedRun:
         uneven_ns: what all-to-alls take longer because of them, shape (I, P, R); None where that is not known.
         couplings: what it shows, or leaves open, of what waiting slows down.
         alone: its model with what work takes if no collective slows it; None where that is as recorded.
+        host_floor: what its hosts need for themselves; None where that was not looked at.
         nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
     """
 
@@ -51,6 +53,7 @@ class JudgedRun:
     couplings: CouplingScenarios = NOTHING_KNOWN
     alone: StepModel | None = None
     uneven_ns: NDArray[np.int64] | None = None
+    host_floor: HostFloor | None = None
 
     @property
     def places(self) -> list[int]:

@@ -18,7 +18,7 @@ def charged_to_late_ranks(run: LedgerInput, owned_ns: Amounts, growth: float) ->
     """What each owner owns, with slow transfers charged to ranks as far as their lateness explains it.
 
     Args:
-        owned_ns: see `delay.owned_ns`, shape (I, owners).
+        owned_ns: see `blame_of_run.owned_ns`, shape (I, owners).
         growth: of a transfer by a unit of the mean wait before it; > 0.
     """
     model, result = run.model, owned_ns.copy()

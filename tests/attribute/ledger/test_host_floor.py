@@ -1,0 +1,77 @@
+"""The least that hosts let iterations take: worked by hand."""
+
+import numpy as np
+import pytest
+
+from tests.replay.models import lockstep_model
+from traceforge.attribute.findings.counterfactual import Counterfactual, blamed_work
+from traceforge.attribute.ledger.host_floor import HostFloor
+from traceforge.attribute.ledger.ledger_input import by_cause
+
+
+def floor_of(host_ns: list[list[float]], role: list[int] | None = None) -> HostFloor:
+    """Hosts of ranks 0, 1, …; of all iterations but the first."""
+    hosts = np.array(host_ns, dtype=np.float64)
+    ranks = np.arange(hosts.shape[1])
+    return HostFloor(
+        np.arange(1, len(hosts) + 1), ranks, hosts, np.zeros_like(ranks) if role is None else np.array(role)
+    )
+
+
+# Four iterations of 150: rank 2 computes 140, the others 100; a transfer of 10.
+STRAGGLER = lockstep_model([[[100, 100, 140]]] * 4, transfer_ns=10)
+
+
+def test_without_the_last_rank_a_job_goes_as_fast_as_the_next_host() -> None:
+    # given hosts of the others that need 130 and 142 of the 150, one more than the other in sum
+    hosts = floor_of([[130, 140, 149], [130, 144, 149], [130, 142, 149]])
+    model = by_cause(STRAGGLER)
+
+    without = Counterfactual(model, hosts=hosts).without_ns([blamed_work(model, "slow_compute", [2])])
+
+    # then of the 40 that an iteration would be shorter only 8 are left
+    assert without == pytest.approx([142.0] * 4)
+
+
+def test_hosts_that_need_less_than_their_devices_are_in_nobodys_way() -> None:
+    hosts = floor_of([[110, 60, 149]] * 3)
+    model = by_cause(STRAGGLER)
+
+    source = blamed_work(model, "slow_compute", [2])
+    assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([110.0] * 4)
+    assert Counterfactual(model, hosts=hosts).isolated_cost_ns(source) == pytest.approx([40.0] * 4)
+
+
+def test_what_a_loss_alone_would_cost_hides_behind_hosts_as_well() -> None:
+    hosts = floor_of([[145, 60, 149]] * 3)
+    model = by_cause(STRAGGLER)
+
+    cost = Counterfactual(model, hosts=hosts).isolated_cost_ns(blamed_work(model, "slow_compute", [2]))
+    assert cost == pytest.approx([5.0] * 4)
+
+
+def test_hosts_that_need_more_than_the_iterations_take_leave_no_saving_and_no_loss() -> None:
+    hosts = floor_of([[160, 160, 160]] * 3)
+    model = by_cause(STRAGGLER)
+
+    without = Counterfactual(model, hosts=hosts).without_ns([blamed_work(model, "slow_compute", [2])])
+    assert without == pytest.approx([150.0] * 4)
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == 0
+
+
+@pytest.mark.parametrize(("usual_ns", "part"), [(110, 1.0), (60, 1.0), (120, 0.75), (150, 0.0)])
+def test_what_the_usual_host_needs_beyond_the_reference_is_no_loss(usual_ns: float, part: float) -> None:
+    # given 150 an iteration, of which the ledger holds 40, and one host that needs far more in one iteration
+    hosts = floor_of([[usual_ns, usual_ns, usual_ns], [usual_ns, 900, usual_ns], [usual_ns, usual_ns, usual_ns]])
+
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == pytest.approx(part)
+
+
+def test_of_stages_the_one_whose_hosts_need_most_counts() -> None:
+    hosts = floor_of([[10, 10, 10, 90]] * 3, role=[0, 0, 0, 1])
+
+    assert hosts.usual_ns == 90
+
+
+def test_where_nothing_is_lost_nothing_is_taken_out() -> None:
+    assert floor_of([[160, 160, 160]] * 3).part_of_loss(STRAGGLER, np.zeros(4)) == 1

@@ -1,0 +1,80 @@
+"""Hosts that set the pace: a job that always waits for input, on all ranks, accuses nobody.
+
+host     |fetches input 60 ± 3|issues 2|fetches input …          without a wait for the device
+device                        |computes 30|waits for the last rank|transfer 1|
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.given import MS, US, Trace, rows_of
+from tests.stories import Run, told
+
+RANKS, STEPS = 4, 14
+VERDICT = "SELECT kind, headline, explanation, next_step FROM attribute.verdict"
+
+
+def job(fetching_ns: Callable[[int, int], int], computing_ns: Callable[[int], int] = lambda rank: 30 * MS) -> Run:
+    """A job whose hosts run ahead of their devices.
+
+    Args:
+        fetching_ns: of a rank in a step.
+        computing_ns: of a rank.
+    """
+    traces = [Trace(rank, host=f"node{rank // 2}") for rank in range(RANKS)]
+    host, device = [0] * RANKS, [0] * RANKS
+    for n in range(STEPS):
+        issued = [host[rank] + fetching_ns(rank, n) for rank in range(RANKS)]
+        starts = [max(device[rank], issued[rank] + MS) for rank in range(RANKS)]
+        arrivals = [start + computing_ns(rank) for rank, start in enumerate(starts)]
+        end = max(arrivals) + MS
+        for rank, trace in enumerate(traces):
+            at = issued[rank]
+            trace.step(n, host[rank], at + 2 * MS).host_work("load_batch", host[rank], at, "user_annotation")
+            trace.host_work("aten::mm", at, at + 2 * MS - 10 * US)
+            trace.kernel(starts[rank], arrivals[rank], launch_ns=at + MS)
+            trace.collective(arrivals[rank], end, issue_ns=at + 2 * MS - 5 * US, group="0", ranks=range(RANKS))
+            host[rank], device[rank] = at + 2 * MS, end
+    return told(*traces)
+
+
+def varied(rank: int, step: int) -> int:
+    """60 ms, 3 more or less; some rank's sum is the largest."""
+    return 60 * MS + int(np.random.default_rng([rank, step]).uniform(-3, 3) * MS)
+
+
+def test_a_job_all_of_whose_hosts_fetch_input_all_the_time_accuses_nobody_and_says_what_bounds_it() -> None:
+    ((kind, headline, explanation, step),) = rows_of(job(varied), VERDICT)
+
+    assert kind == "nothing_significant"
+    assert str(headline).startswith("Nothing significant")
+    assert "Input-bound: the usual host needs" in str(explanation)
+    assert str(step).startswith("Fetch input faster on all ranks")
+
+
+def test_one_rank_that_fetches_input_for_longer_than_the_others_compute_is_named() -> None:
+    store = job(lambda rank, step: varied(rank, step) - (0 if rank == 2 else 55 * MS))
+
+    ((_, headline, _, step),) = rows_of(store, VERDICT)
+    assert str(headline).startswith("Rank 2 waits for its next batch of input")
+    assert "rank 2's data loader" in str(step)
+
+
+def test_a_slow_device_costs_no_more_than_the_next_host_leaves_of_it() -> None:
+    # given devices that compute 30 ms, one 80; hosts that need 62: mending it saves 81 - 62 of the 50 that it seems to
+    store = job(lambda _rank, _step: 60 * MS, lambda rank: 80 * MS if rank == 1 else 30 * MS)
+
+    ((summary, delay_ns),) = rows_of(
+        store, "SELECT summary, delay_ns_per_iteration FROM attribute.finding WHERE finding_id = 0"
+    )
+    assert str(summary).startswith("Rank 1 computes longer")
+    assert delay_ns == pytest.approx(19 * MS, rel=0.02)
+
+
+def test_a_hosts_own_work_is_its_step_without_waits() -> None:
+    is_work = "host_ns BETWEEN 0.999 * step_ns AND step_ns AND input_ns BETWEEN 0.96 * host_ns AND 0.97 * host_ns"
+    sql = f"SELECT rank, COUNT(*), BOOL_AND({is_work}) FROM attribute.host_pace GROUP BY rank ORDER BY rank"
+
+    assert rows_of(job(varied), sql) == [(rank, STEPS, True) for rank in range(RANKS)]

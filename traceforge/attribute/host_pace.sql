@@ -1,0 +1,21 @@
+-- How long each host works for itself in its step: with its device and the other ranks ever so fast, a step takes as long.
+--
+-- Only of runs with devices that lose time, and of some ranks where there are many. A host that launches ahead of its
+-- device is held up by nothing else, though its device seems to wait for other ranks.
+-- Scope: run
+-- Reads: align.rank, align.rank_batch, align.step, align.name_class, align.clock_piece, raw.event_kind, raw.occurrence
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective
+CREATE OR REPLACE TABLE attribute.host_pace (
+  -- Joins meta.run.run_id.
+  run_id INTEGER NOT NULL,
+  -- Global rank.
+  rank INTEGER NOT NULL,
+  -- Iteration number.
+  iteration INTEGER NOT NULL,
+  -- The host's step, without what it overlaps on the device, ns.
+  step_ns BIGINT NOT NULL,
+  -- Of it, time in which the host surely works and does not wait for its device or for other ranks, ns: a lower bound.
+  host_ns BIGINT NOT NULL,
+  -- Of that, fetching input, ns.
+  input_ns BIGINT NOT NULL
+)

@@ -1,0 +1,72 @@
+"""Hosts that set the pace of a job, in words. Reads attribute.host_pace and attribute.pace; gives sentences.
+
+Where hosts by themselves need nearly as long as a step lasts, devices wait for one another only because their hosts
+come late, each now and then: no device, no network and no single rank makes the job faster. Not handled: hosts that
+are held up by a synchronisation in each step, whose devices stand still for all to see.
+"""
+
+from dataclasses import dataclass
+
+from traceforge.store.database import Store
+from traceforge.thresholds import host as thresholds
+from traceforge.units import format_ns, format_share
+
+_USUAL = """
+WITH counted AS (
+  SELECT run_id, rank, host_ns, input_ns
+  FROM attribute.host_pace
+  JOIN timeline.iteration AS i USING (run_id, iteration)
+  WHERE NOT i.is_warmup AND NOT i.is_partial
+)
+SELECT run_id, QUANTILE_DISC(host_ns, 0.5), QUANTILE_DISC(input_ns, 0.5), ANY_VALUE(COALESCE(p.every_ns, p.duration_ns))
+FROM counted
+JOIN attribute.pace AS p USING (run_id)
+GROUP BY run_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostBound:
+    """What the usual host needs for the usual step; times in ns.
+
+    Attributes:
+        input_ns: of it, to fetch input.
+        pace_ns: what an iteration takes of the job's time.
+    """
+
+    host_ns: int
+    input_ns: int
+    pace_ns: int
+
+    @property
+    def is_input(self) -> bool:
+        """Whether most of it is fetching input."""
+        return 2 * self.input_ns >= self.host_ns
+
+
+def host_bounds(store: Store) -> dict[int, HostBound]:
+    """By run what its hosts need, where they set its pace."""
+    found = {run_id: HostBound(*own) for run_id, *own in store.rows(_USUAL)}
+    return {run_id: one for run_id, one in found.items() if one.host_ns >= thresholds.HOST_BOUND_SHARE * one.pace_ns}
+
+
+def said_of_hosts(bound: HostBound) -> str:
+    """What sets the pace."""
+    name = "Input-bound" if bound.is_input else "Host-bound"
+    doing = f" ({format_ns(bound.input_ns)} of it to fetch input)" if bound.is_input else " to issue its work"
+    needed, share = format_ns(bound.host_ns), format_share(bound.host_ns / bound.pace_ns)
+    return (
+        f"{name}: the usual host needs {needed}{doing}, {share} of the {format_ns(bound.pace_ns)} from one step to the"
+        " next, without a wait for its device: faster devices or a faster network would hardly shorten it, nor would"
+        " mending any one rank."
+    )
+
+
+def next_step_of_hosts(bound: HostBound) -> str:
+    """What to do about hosts that set the pace."""
+    if bound.is_input:
+        return "Fetch input faster on all ranks: more workers, prefetch, cheaper decoding, faster storage."
+    return (
+        "Let hosts issue less, on all ranks: CUDA graphs, torch.compile, fused optimizers, larger batches, less Python "
+        "between operations; look at the hosts' clocks and at what else uses their cores."
+    )

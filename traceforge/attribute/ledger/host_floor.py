@@ -1,0 +1,92 @@
+"""What hosts set as the least that an iteration takes. In: attribute.host_pace, a run's model. Out: `HostFloor`.
+
+Idea: ranks wait for the last one's device, and their own hosts work on meanwhile. Where those hosts need nearly as
+long, the wait hides their work: without the last rank, the job would wait for the next host. Each host's own work is
+summed over the run, as a host that is ahead makes up for a slow step. Not handled: what a synchronisation in each step
+adds, as then the slowest host of each step counts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traceforge.replay.model import StepModel
+from traceforge.replay.reference import Amounts
+from traceforge.store.database import Store
+
+_PACES = """
+SELECT h.rank, h.iteration, h.host_ns
+FROM attribute.host_pace AS h
+JOIN timeline.iteration AS i USING (run_id, iteration)
+WHERE h.run_id = ? AND NOT i.is_warmup AND NOT i.is_partial
+ORDER BY h.rank, h.iteration
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFloor:
+    """Own work of hosts.
+
+    Attributes:
+        places: iterations of the model that count, shape (J,); not the first, which ends later by what devices have
+            left to do when hosts are done.
+        ranks: places of the ranks whose hosts are known, shape (H,).
+        host_ns: what each host needs for each, shape (J, H).
+        role: number shared by ranks that do the same, shape (H,).
+    """
+
+    places: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+    host_ns: Amounts
+    role: NDArray[np.int64]
+
+    @property
+    def usual_ns(self) -> float:
+        """What the usual host of the slowest role needs for the usual iteration."""
+        roles = (self.host_ns[:, self.role == one] for one in np.unique(self.role))
+        return max(float(np.median(own)) for own in roles)
+
+    def least_ns(self, but: frozenset[int]) -> float:
+        """What the iterations that count take at least, in sum, if some ranks' hosts need no time."""
+        others = [n for n, rank in enumerate(self.ranks.tolist()) if rank not in but]
+        return float(self.host_ns[:, others].sum(axis=0).max(initial=0.0))
+
+    def lasted_ns(self, before_ns: Amounts, lasted_ns: Amounts, but: frozenset[int]) -> Amounts:
+        """Iterations without some loss, no shorter in sum than the hosts of the other ranks allow, shape (I,).
+
+        Args:
+            before_ns: with it.
+            lasted_ns: without it, as if hosts never were in the way.
+            but: places of the ranks whose loss it is.
+        """
+        saved_ns = float((before_ns - lasted_ns)[self.places].sum())
+        possible_ns = max(0.0, float(before_ns[self.places].sum()) - self.least_ns(but))
+        if saved_ns <= possible_ns:
+            return lasted_ns
+        return before_ns - (before_ns - lasted_ns) * (possible_ns / saved_ns)
+
+    def part_of_loss(self, model: StepModel, lost_ns: Amounts) -> float:
+        """How much of what the ledger holds is a loss, 0..1: the usual hosts would need the rest by themselves.
+
+        Args:
+            lost_ns: above the reference, shape (I,).
+        """
+        lasted_ns = np.diff(model.end_ns.max(axis=1), prepend=model.start_ns[0].max())[self.places]
+        possible_ns, loss_ns = float(lasted_ns.mean()) - self.usual_ns, float(lost_ns[self.places].mean())
+        return float(np.clip(possible_ns / loss_ns, 0.0, 1.0)) if loss_ns > 0 else 1.0
+
+
+def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | None:
+    """What hosts of a run need; None where none was looked at."""
+    found = store.query(_PACES, [run_id])
+    iterations = np.intersect1d(found["iteration"].to_numpy(), model.iterations[1:])
+    table = found.pivot(on="rank", index="iteration", values="host_ns").sort("iteration")
+    known = [name for name in table.columns if name != "iteration"]
+    if not len(iterations) or not known:
+        return None
+    kept = table.filter(np.isin(table["iteration"].to_numpy(), iterations)).select(known).fill_null(0)
+    ranks = np.searchsorted(model.ranks, np.array(known, dtype=np.int64))
+    role = np.zeros(len(ranks), dtype=np.int64) if model.role is None else model.role[ranks]
+    places = np.searchsorted(model.iterations, iterations)
+    return HostFloor(places, ranks, kept.to_numpy().astype(np.float64), role)
