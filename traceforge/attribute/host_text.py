@@ -8,7 +8,7 @@ are held up by a synchronisation in each step, whose devices stand still for all
 from dataclasses import dataclass
 
 from traceforge.store.database import Store
-from traceforge.thresholds import host as thresholds
+from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
 
 _USUAL = """

@@ -23,8 +23,7 @@ LOWEST_USUAL: Annotated[
     Meaning("quantile of iterations", "Lower end of the range that shows a run's own spread.", "affected_iterations"),
 ] = 0.05
 LOW_USUAL: Annotated[
-    float,
-    Meaning("quantile of iterations", "Its upper end; low, as most may be slow.", "affected_iterations"),
+    float, Meaning("quantile of iterations", "Its upper end; low, as most may be slow.", "affected_iterations")
 ] = 0.25
 MEDIUM_SHARE: Annotated[
     float, Meaning("share of the mean iteration", "A smaller delay has low confidence.", "confidence")
@@ -33,8 +32,7 @@ HIGH_SHARE: Annotated[
     float, Meaning("share of the mean iteration", "A smaller delay of a rank rarely has high confidence.", "confidence")
 ] = 0.05
 MEDIUM_P_VALUE: Annotated[
-    float,
-    Meaning("probability", "Likelier by chance has low confidence; some ten causes are tried.", "confidence"),
+    float, Meaning("probability", "Likelier by chance has low confidence; some ten causes are tried.", "confidence")
 ] = 0.01
 HIGH_P_VALUE: Annotated[
     float, Meaning("probability", "Likelier by chance is rarely high, nor medium below HIGH_SHARE.", "confidence")
@@ -43,8 +41,7 @@ MEDIUM_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "A rank that owns less of it rarely counts.", "confidence")
 ] = 0.4
 HIGH_DOMINANCE: Annotated[
-    float,
-    Meaning("share of the cause's delay", "A rank that owns this much is the sole culprit.", "confidence"),
+    float, Meaning("share of the cause's delay", "A rank that owns this much is the sole culprit.", "confidence")
 ] = 0.6
 SOLE_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "What nearly all belongs to one rank is that rank's.", "subject")
@@ -67,8 +64,7 @@ OVERWHELMING_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "The part of it that has to be one rank's.", "confidence")
 ] = 0.9
 IN_EACH_SHARE: Annotated[
-    float,
-    Meaning("share of the mean iteration", "So much of each on one rank counts, however few.", "confidence"),
+    float, Meaning("share of the mean iteration", "So much of each on one rank counts, however few.", "confidence")
 ] = 0.1
 IN_EACH_FACTOR: Annotated[
     float, Meaning("ratio of delays", "A rank's least must be so much more than any other's largest.", "confidence")
@@ -397,3 +393,6 @@ FAR_BELOW_LINE_RATE: Annotated[
 LATENCY_BOUND_NS: Annotated[
     int, Meaning("ns of a call", "Shorter calls wait for latency more than for bandwidth.", "exposed")
 ] = 100_000
+HOST_BOUND_SHARE: Annotated[
+    float, Meaning("share of an iteration", "Hosts that need this much by themselves set the pace.", "verdict")
+] = 0.85

@@ -61,3 +61,15 @@ LEAST_RING_SHARE: Annotated[
 MORE_MICROBATCHES_RATIO: Annotated[
     int, Meaning("ratio", "So many times the micro-batches are the example of more.", "timeline.pipeline")
 ] = 4
+UNNAMED_HOST_NS: Annotated[
+    int,
+    Meaning(
+        "ns", "A longer stretch between two of a host's own events may hide a wait.", "attribute.host_pace.host_ns"
+    ),
+] = 1_000_000
+UNNAMED_HOST_SHARE: Annotated[
+    float, Meaning("share of a step", "So may one that takes more of the step.", "attribute.host_pace.host_ns")
+] = 0.02
+LONGEST_LAUNCH_NS: Annotated[
+    int, Meaning("ns", "A call to launch that takes longer may have to wait.", "attribute.host_pace.host_ns")
+] = 20_000

@@ -6,7 +6,7 @@ fetching data, saving, collecting garbage, and the short stretches between them,
 Not handled: longer stretches without a name, and names that a program gives; either may hide a wait.
 """
 
-from traceforge.thresholds import host as thresholds
+from traceforge.thresholds import timeline as thresholds
 from traceforge.timeline.layers import Intervals, join, subtract, union
 from traceforge.timeline.rank_events import NO_EVENTS, RankEvents
 
