@@ -99,7 +99,7 @@ _HEADLINES = MappingProxyType(
         "cannot be known from this.",
         "nothing_significant": "Nothing significant{seen}.",
         "ownerless": "No {sure} culprit: {delay_share} of an iteration is delay ({spread}).",
-        "spread": "No {sure} culprit: {delay_share} of an iteration is delay, spread over ranks and causes ({spread}).",
+        "spread": "No {sure} culprit: {delay_share} of an iteration is delay, spread over {over} ({spread}).",
     }
 )
 
@@ -251,7 +251,8 @@ def _filled(sentence: str, state: State) -> str:
     lost = format_share(_delay_share(state) or 0.0)
     sure = "certain" if state["confidence"] == "low" else "single"
     said = {**state, "inner_summary": _inside(state["summary"])}
-    return sentence.format_map({**said, "seen": seen(state), "delay_share": lost, "sure": sure})
+    over = "ranks and causes" if "," in (state["spread"] or "") else "ranks"
+    return sentence.format_map({**said, "seen": seen(state), "delay_share": lost, "sure": sure, "over": over})
 
 
 def _inside(summary: str | None) -> str:

@@ -53,6 +53,19 @@ def test_what_gets_slower_for_good_is_held_against_the_scatter_before() -> None:
     assert (found.confidence, found.affected.tolist()) == ("high", list(range(6, 20)))
 
 
+def test_a_job_that_is_slow_from_its_fourth_iteration_on_is_held_against_the_three_before() -> None:
+    # given transfers that take 60 more in seven of ten iterations: their lowest quarter ends just below the slow ones
+    delays = np.array([0, 1, 2] + [60] * 7, dtype=np.float64)
+
+    found = judged_job(delays)
+    assert found is not None
+    assert found.affected.tolist() == list(range(3, 10))
+
+
+def test_two_iterations_before_a_change_do_not_show_what_is_usual() -> None:
+    assert judged_job(np.array([0, 1] + [60] * 8, dtype=np.float64)) is None
+
+
 def test_a_stall_now_and_then_is_found_with_its_iterations() -> None:
     # given rank 1 that loses 60 in 5 of 30 iterations
     delays = np.zeros((30, 4))
