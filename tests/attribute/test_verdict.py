@@ -89,7 +89,7 @@ def test_a_run_that_loses_much_to_everyone_in_turn_has_no_single_culprit() -> No
     # then the time is said, with what owns it, and the negative is not plain
     assert verdict["kind"] == "nothing_significant"
     assert re.fullmatch(
-        r"No single culprit: [\d.]+ % of an iteration is delay, spread over ranks and causes "
+        r"No single culprit: [\d.]+ % of an iteration is delay, spread over ranks "
         r"\(slow compute (?:\d\.\d|\d\d) %\)\.",
         str(verdict["headline"]),
     )

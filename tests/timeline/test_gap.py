@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.given import WORKER, Trace, data_parallel_job, rows_of
+from tests.given import MS, US, WORKER, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.vocabulary import vocabulary
 
@@ -50,6 +50,27 @@ def test_work_that_was_launched_before_was_held_up_on_the_device() -> None:
     store = told(trace, stage="timeline")
 
     assert rows_of(store, "SELECT cause, launch_lead_ns FROM timeline.gap") == [("device_queue", 7)]
+
+
+def test_an_operation_in_which_nothing_happens_for_milliseconds_stands_still() -> None:
+    # device   |kernel 0–1|                                                      |kernel 12–13|  ms
+    # host     |backward 0–––––––––––––––––––––––––––––––––––––––––––––––––––––––––––––––––12|
+    # inside   |launch 0|          nothing           |aten::mm 8–9|aten::mm 9–12|launch 12|
+    trace = Trace().step(1, 0, 14 * MS).kernel(0, MS, launch_ns=0).kernel(12 * MS, 13 * MS, launch_ns=12 * MS - US)
+    trace.host_work("autograd::engine::evaluate_function: MulBackward0", 0, 12 * MS)
+    trace.host_work("aten::mm", 8 * MS, 9 * MS).host_work("aten::mm", 9 * MS, 12 * MS - 2 * US)
+
+    store = told(trace, stage="timeline")
+
+    sql = (
+        "SELECT activity, start_ns, duration_ns FROM timeline.segment WHERE start_ns BETWEEN 1 AND 11999999 ORDER BY 2"
+    )
+    assert rows_of(store, sql) == [
+        ("unnamed", MS, 7 * MS),
+        ("operation", 8 * MS, 4 * MS - US),
+        ("launch", 12 * MS - US, 1),
+        ("operation", 12 * MS - US + 1, US - 1),
+    ]
 
 
 def test_a_gap_that_nothing_ends_is_unknown() -> None:

@@ -73,3 +73,9 @@ UNNAMED_HOST_SHARE: Annotated[
 LONGEST_LAUNCH_NS: Annotated[
     int, Meaning("ns", "A call to launch that takes longer may have to wait.", "attribute.host_pace.host_ns")
 ] = 20_000
+STALLED_NS: Annotated[
+    int,
+    Meaning(
+        "ns", "An operation in which nothing begins or ends for so long stands still.", "timeline.segment.activity"
+    ),
+] = 3_000_000
