@@ -17,10 +17,28 @@ WITH counted AS (
   FROM attribute.host_pace
   JOIN timeline.iteration AS i USING (run_id, iteration)
   WHERE NOT i.is_warmup AND NOT i.is_partial
+),
+of_rank AS (
+  SELECT run_id, iteration, rank, SUM(duration_ns) FILTER (WHERE phase IN ('input', 'runtime', 'idle')) AS starved_ns
+  FROM timeline.phase
+  WHERE run_id IN (SELECT run_id FROM counted)
+  GROUP BY ALL
+),
+of_iteration AS (
+  SELECT o.run_id, MAX(o.starved_ns) AS starved_ns
+  FROM of_rank AS o
+  JOIN timeline.iteration AS i USING (run_id, iteration)
+  WHERE NOT i.is_warmup AND NOT i.is_partial
+  GROUP BY o.run_id, o.iteration
+),
+starved AS (
+  SELECT run_id, CAST(AVG(COALESCE(starved_ns, 0)) AS BIGINT) AS starved_ns FROM of_iteration GROUP BY run_id
 )
-SELECT run_id, QUANTILE_DISC(host_ns, 0.5), QUANTILE_DISC(input_ns, 0.5), ANY_VALUE(COALESCE(p.every_ns, p.duration_ns))
+SELECT run_id, QUANTILE_DISC(host_ns, 0.5), QUANTILE_DISC(input_ns, 0.5),
+  ANY_VALUE(COALESCE(p.every_ns, p.duration_ns)), ANY_VALUE(s.starved_ns)
 FROM counted
 JOIN attribute.pace AS p USING (run_id)
+JOIN starved AS s USING (run_id)
 GROUP BY run_id
 """
 
@@ -32,11 +50,19 @@ class HostBound:
     Attributes:
         input_ns: of it, to fetch input.
         pace_ns: what an iteration takes of the job's time.
+        starved_ns: for how long of it some device lacks work.
     """
 
     host_ns: int
     input_ns: int
     pace_ns: int
+    starved_ns: int
+
+    @property
+    def is_pace(self) -> bool:
+        """Whether hosts set the pace: they need most of it, and devices lack work meanwhile."""
+        is_most = self.host_ns >= thresholds.HOST_BOUND_SHARE * self.pace_ns
+        return is_most and self.starved_ns >= thresholds.STARVED_SHARE * self.pace_ns
 
     @property
     def is_input(self) -> bool:
@@ -47,7 +73,7 @@ class HostBound:
 def host_bounds(store: Store) -> dict[int, HostBound]:
     """By run what its hosts need, where they set its pace."""
     found = {run_id: HostBound(*own) for run_id, *own in store.rows(_USUAL)}
-    return {run_id: one for run_id, one in found.items() if one.host_ns >= thresholds.HOST_BOUND_SHARE * one.pace_ns}
+    return {run_id: one for run_id, one in found.items() if one.is_pace}
 
 
 def said_of_hosts(bound: HostBound) -> str:
@@ -57,8 +83,7 @@ def said_of_hosts(bound: HostBound) -> str:
     needed, share = format_ns(bound.host_ns), format_share(bound.host_ns / bound.pace_ns)
     return (
         f"{name}: the usual host needs {needed}{doing}, {share} of the {format_ns(bound.pace_ns)} from one step to the"
-        " next, without a wait for its device: faster devices or a faster network would hardly shorten it, nor would"
-        " mending any one rank."
+        " next, without a wait for its device that shows: faster devices or a faster network would hardly shorten it."
     )
 
 

@@ -161,7 +161,7 @@ def rows(store: Store) -> pl.DataFrame:
     owners = idle_owners(store)
     held, drifts, links = store.once(held_ranks), drifts_of(store), uneven_links(store)
     hosts = {
-        run_id: {"bound": said_of_hosts(one), "bound_step": next_step_of_hosts(one)}
+        run_id: {"bound": said_of_hosts(one), "bound_step": next_step_of_hosts(one), "is_host_bound": True}
         for run_id, one in host_bounds(store).items()
     }
     known = [
@@ -188,11 +188,17 @@ def _row(store: Store, state: State) -> dict[str, Any]:
         "kind": state["kind"],
         "headline": _headline(state),
         "explanation": " ".join(filter(None, [joined(state, state["profilers"]), _explanation(store, state)])),
-        "confidence": state["confidence"],
+        "confidence": _confidence(state),
         "next_step": _from_logs(state) or _advice(state),
         "delay_share": _delay_share(state),
         "is_unbalanced": is_unbalanced(state) or _has_uneven_link(state),
     }
+
+
+def _confidence(state: State) -> str | None:
+    """A host may wait for its device in a way that no trace shows, so that it is never certain to set the pace."""
+    is_excused = state["state"] == "nothing_significant" and state.get("is_host_bound")
+    return "medium" if is_excused and state["confidence"] == "high" else state["confidence"]
 
 
 def _has_uneven_link(state: State) -> bool:

@@ -396,3 +396,4 @@ LATENCY_BOUND_NS: Annotated[
 HOST_BOUND_SHARE: Annotated[
     float, Meaning("share of an iteration", "Hosts that need this much by themselves set the pace.", "verdict")
 ] = 0.85
+STARVED_SHARE: Annotated[float, Meaning("share of an iteration", "So long some device lacks work.", "verdict")] = 0.1

@@ -9,12 +9,19 @@ from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.attribute.ledger.ledger_input import by_cause
 
 
-def floor_of(host_ns: list[list[float]], role: list[int] | None = None) -> HostFloor:
+def floor_of(
+    host_ns: list[list[float]], role: list[int] | None = None, machine: list[int] | None = None, starved_ns: float = 150
+) -> HostFloor:
     """Hosts of ranks 0, 1, …; of all iterations but the first."""
     hosts = np.array(host_ns, dtype=np.float64)
     ranks = np.arange(hosts.shape[1])
     return HostFloor(
-        np.arange(1, len(hosts) + 1), ranks, hosts, np.zeros_like(ranks) if role is None else np.array(role)
+        places=np.arange(1, len(hosts) + 1),
+        ranks=ranks,
+        host_ns=hosts,
+        role=np.array(role or [0] * len(ranks)),
+        machine=ranks if machine is None else np.array(machine),
+        starved_ns=np.full(len(hosts), starved_ns),
     )
 
 
@@ -65,6 +72,27 @@ def test_what_the_usual_host_needs_beyond_the_reference_is_no_loss(usual_ns: flo
     hosts = floor_of([[usual_ns, usual_ns, usual_ns], [usual_ns, 900, usual_ns], [usual_ns, usual_ns, usual_ns]])
 
     assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == pytest.approx(part)
+
+
+def test_hosts_are_in_the_way_for_no_longer_than_a_device_lacks_work() -> None:
+    # given hosts that seem to need 142 of the 150, while no device lacks work for more than 10
+    hosts = floor_of([[142, 60, 149]] * 3, starved_ns=10)
+    model = by_cause(STRAGGLER)
+    source = blamed_work(model, "slow_compute", [2])
+
+    # then of the 40 that the straggler costs 10 may be theirs; if they do not wait for their devices, 32
+    assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([120.0] * 4)
+    assert Counterfactual(model, hosts=hosts.without_doubt()).without_ns([source]) == pytest.approx([142.0] * 4)
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == pytest.approx(30 / 40)
+
+
+def test_hosts_of_the_same_machine_are_no_measure_where_there_are_others() -> None:
+    model = by_cause(STRAGGLER)
+    source = blamed_work(model, "slow_compute", [2])
+
+    for machine, left_ns in (([0, 1, 1], 120.0), ([0, 0, 0], 140.0)):
+        hosts = floor_of([[120, 140, 149]] * 3, machine=machine)
+        assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([left_ns] * 4)
 
 
 def test_of_stages_the_one_whose_hosts_need_most_counts() -> None:

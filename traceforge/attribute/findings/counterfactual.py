@@ -226,6 +226,12 @@ class Counterfactual:
             other._recorded = record(self._model, on_device={_ON_DEVICE})
         return other
 
+    def limited_by(self, hosts: HostFloor) -> "Counterfactual":
+        """The same run with hosts that need another time for themselves."""
+        other = copy(self)
+        other._hosts, other._kept = hosts, {}
+        return other
+
     def without_ns(self, sources: Sequence[BlamedTime]) -> Amounts:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
         key = frozenset(map(id, sources))

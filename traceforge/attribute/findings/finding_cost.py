@@ -119,6 +119,8 @@ def finding_costs(
     coupled = partial(costs_if, replays, sources, players, places, likely)
     at_ends = [[coupled(end) for end in both] for both in scenarios.ends if found]
     open_to = [likely, *(coupled(one) for one in scenarios.possible if players)]
+    if hosts is not None:
+        open_to.append(_costs(replays.limited_by(hosts.without_doubt()), sources, players, places))
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     left = _left(replays, found, sources, likely, places)
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())

@@ -2,11 +2,12 @@
 
 Idea: ranks wait for the last one's device, and their own hosts work on meanwhile. Where those hosts need nearly as
 long, the wait hides their work: without the last rank, the job would wait for the next host. Each host's own work is
-summed over the run, as a host that is ahead makes up for a slow step. Not handled: what a synchronisation in each step
-adds, as then the slowest host of each step counts.
+summed over the run, as a host that is ahead makes up for a slow step. Hosts hold a job up by no more than its devices
+stand idle for want of work: a span that seems to fetch input may wait for the device. Not handled: what a
+synchronisation in each step adds, as then the slowest host of each step counts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,21 @@ ORDER BY h.rank, h.iteration
 """
 
 
+# Of each iteration the rank whose device lacks work for longest: whoever is waited for, where hosts hold the job up.
+_STARVED = """
+SELECT iteration, MAX(starved_ns) AS starved_ns
+FROM (
+  SELECT iteration, rank, SUM(duration_ns) FILTER (WHERE phase IN ('input', 'runtime', 'idle')) AS starved_ns
+  FROM timeline.phase
+  WHERE run_id = ?
+  GROUP BY ALL
+)
+GROUP BY iteration
+"""
+
+_HOSTS = "SELECT rank, host FROM align.rank WHERE run_id = ?"
+
+
 @dataclass(frozen=True, slots=True)
 class HostFloor:
     """Own work of hosts.
@@ -34,12 +50,16 @@ class HostFloor:
         ranks: places of the ranks whose hosts are known, shape (H,).
         host_ns: what each host needs for each, shape (J, H).
         role: number shared by ranks that do the same, shape (H,).
+        machine: number shared by ranks of one host, shape (H,).
+        starved_ns: for how long some device lacks work in each iteration, shape (J,).
     """
 
     places: NDArray[np.int64]
     ranks: NDArray[np.int64]
     host_ns: Amounts
     role: NDArray[np.int64]
+    machine: NDArray[np.int64]
+    starved_ns: Amounts
 
     @property
     def usual_ns(self) -> float:
@@ -47,9 +67,18 @@ class HostFloor:
         roles = (self.host_ns[:, self.role == one] for one in np.unique(self.role))
         return max(float(np.median(own)) for own in roles)
 
+    def without_doubt(self) -> "HostFloor":
+        """The same if nothing that hosts seem to do is a wait for their devices, though these do not lack work."""
+        return replace(self, starved_ns=np.full(len(self.places), np.inf))
+
     def least_ns(self, but: frozenset[int]) -> float:
-        """What the iterations that count take at least, in sum, if some ranks' hosts need no time."""
-        others = [n for n, rank in enumerate(self.ranks.tolist()) if rank not in but]
+        """What the iterations that count take at least, in sum, if some ranks' hosts need no time.
+
+        Other ranks of the same machine may be slow for the same reason, so that they are no measure, if there are more.
+        """
+        is_own = np.isin(self.ranks, sorted(but))
+        is_near = np.isin(self.machine, self.machine[is_own])
+        others = ~(is_own if is_near.all() else is_near)
         return float(self.host_ns[:, others].sum(axis=0).max(initial=0.0))
 
     def lasted_ns(self, before_ns: Amounts, lasted_ns: Amounts, but: frozenset[int]) -> Amounts:
@@ -62,6 +91,7 @@ class HostFloor:
         """
         saved_ns = float((before_ns - lasted_ns)[self.places].sum())
         possible_ns = max(0.0, float(before_ns[self.places].sum()) - self.least_ns(but))
+        possible_ns = max(possible_ns, saved_ns - float(self.starved_ns.sum()))
         if saved_ns <= possible_ns:
             return lasted_ns
         return before_ns - (before_ns - lasted_ns) * (possible_ns / saved_ns)
@@ -73,7 +103,8 @@ class HostFloor:
             lost_ns: above the reference, shape (I,).
         """
         lasted_ns = np.diff(model.end_ns.max(axis=1), prepend=model.start_ns[0].max())[self.places]
-        possible_ns, loss_ns = float(lasted_ns.mean()) - self.usual_ns, float(lost_ns[self.places].mean())
+        loss_ns = float(lost_ns[self.places].mean())
+        possible_ns = max(float(lasted_ns.mean()) - self.usual_ns, loss_ns - float(self.starved_ns.mean()))
         return float(np.clip(possible_ns / loss_ns, 0.0, 1.0)) if loss_ns > 0 else 1.0
 
 
@@ -88,5 +119,14 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
     kept = table.filter(np.isin(table["iteration"].to_numpy(), iterations)).select(known).fill_null(0)
     ranks = np.searchsorted(model.ranks, np.array(known, dtype=np.int64))
     role = np.zeros(len(ranks), dtype=np.int64) if model.role is None else model.role[ranks]
-    places = np.searchsorted(model.iterations, iterations)
-    return HostFloor(places, ranks, kept.to_numpy().astype(np.float64), role)
+    host_of = dict(store.rows(_HOSTS, [run_id]))
+    names = [host_of.get(int(rank)) or f"of rank {rank}" for rank in known]
+    starved_of = dict(store.rows(_STARVED, [run_id]))
+    return HostFloor(
+        places=np.searchsorted(model.iterations, iterations),
+        ranks=ranks,
+        host_ns=kept.to_numpy().astype(np.float64),
+        role=role,
+        machine=np.unique(names, return_inverse=True)[1],
+        starved_ns=np.array([float(starved_of.get(one) or 0) for one in iterations.tolist()]),
+    )
