@@ -50,7 +50,7 @@ def test_where_nobody_is_to_blame_all_parts_of_the_page_say_so(sample_database: 
     words = words_of(sample_database("healthy"))
 
     # then the verdict, the strip and the waterfall name the same cause first, and sizes bound what was not found
-    assert "spread over ranks (slow compute" in words
+    assert "spread over ranks and causes (slow compute" in words
     assert "nobody owns more than" in words
     assert "The largest part is slow compute, 2.69 ms over several ranks." in words
     assert (
