@@ -63,9 +63,7 @@ MORE_MICROBATCHES_RATIO: Annotated[
 ] = 4
 UNNAMED_HOST_NS: Annotated[
     int,
-    Meaning(
-        "ns", "A longer stretch between two of a host's own events may hide a wait.", "attribute.host_pace.host_ns"
-    ),
+    Meaning("ns", "A host that begins and ends nothing for longer may wait.", "attribute.host_pace.host_ns"),
 ] = 1_000_000
 UNNAMED_HOST_SHARE: Annotated[
     float, Meaning("share of a step", "So may one that takes more of the step.", "attribute.host_pace.host_ns")
