@@ -66,13 +66,27 @@ def test_a_slow_device_may_cost_no_more_than_the_next_host_leaves_of_it() -> Non
     # given devices that compute 30 ms, one 80; hosts that need 62, unless what they do is a wait for these devices
     store = job(lambda _rank, _step: 60 * MS, lambda rank: 80 * MS if rank == 1 else 30 * MS)
 
-    first = "FROM attribute.finding WHERE finding_id = 0"
-    ((summary, delay_ns, low_ns),) = rows_of(store, f"SELECT summary, delay_ns_per_iteration, delay_low_ns {first}")
+    columns = "summary, delay_ns_per_iteration, delay_low_ns, cost_note, confidence"
+    ((summary, delay_ns, low_ns, note, confidence),) = rows_of(
+        store, f"SELECT {columns} FROM attribute.finding WHERE finding_id = 0"
+    )
 
     # then mending it saves 50 of 81, or 81 - 62
     assert str(summary).startswith("Rank 1 computes longer")
     assert delay_ns == pytest.approx(50 * MS, rel=0.1)
     assert low_ns == pytest.approx(19 * MS, rel=0.1)
+    assert "mending it saves 19.0 ms" in str(note)
+    assert confidence == "high"
+
+
+def test_who_may_cost_next_to_nothing_because_hosts_are_as_slow_is_not_certain() -> None:
+    # given hosts that seem to need 80 of the 81 ms themselves
+    store = job(lambda _rank, _step: 78 * MS, lambda rank: 80 * MS if rank == 1 else 30 * MS)
+
+    sql = "SELECT summary, confidence FROM attribute.finding WHERE finding_id = 0"
+    ((summary, confidence),) = rows_of(store, sql)
+    assert str(summary).startswith("Rank 1 computes longer")
+    assert confidence == "medium"
 
 
 def test_hosts_that_wait_for_their_devices_under_the_name_of_their_input_set_no_pace() -> None:

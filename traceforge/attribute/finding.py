@@ -241,12 +241,14 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
 def confidence_of(found: FindingCandidate, cost: FindingCost, run: JudgedRun, *, is_matched: bool) -> str:
     """Low for what costs little, whatever the ledger says; where most calls have no partner, for all but the certain.
 
+    Medium for what costs little if the hosts of other ranks need as long as they seem to.
     What ranks lose in turns is above the usual rank's time, but evening it out saves what is above the mean.
     """
     least = thresholds.ROTATING_SHARE if found.is_in_turns else thresholds.MEDIUM_SHARE
-    is_small = cost.delay.mean_ns < least * float(run.durations_ns.mean())
-    is_hint = is_small or (not is_matched and found.confidence != "high")
-    return "low" if is_hint else found.confidence
+    least_ns = least * float(run.durations_ns.mean())
+    is_hint = cost.delay.mean_ns < least_ns or (not is_matched and found.confidence != "high")
+    is_doubtful = cost.host_limited_ns is not None and cost.host_limited_ns < least_ns and found.confidence == "high"
+    return "low" if is_hint else "medium" if is_doubtful else found.confidence
 
 
 def _ranks(run: JudgedRun, found: FindingCandidate) -> list[int]:

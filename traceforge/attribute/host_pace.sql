@@ -1,4 +1,4 @@
--- How long each host works for itself in its step: with its device and the other ranks ever so fast, a step takes as long.
+-- How long each host works for itself in its step: however fast its device and the other ranks are, it takes as long.
 --
 -- Only of runs with devices that lose time, and of some ranks where there are many. A host that launches ahead of its
 -- device is held up by nothing else, though its device seems to wait for other ranks.
@@ -12,7 +12,7 @@ CREATE OR REPLACE TABLE attribute.host_pace (
   rank INTEGER NOT NULL,
   -- Iteration number.
   iteration INTEGER NOT NULL,
-  -- The host's step, without what it overlaps on the device, ns.
+  -- Duration of the host's step, ns.
   step_ns BIGINT NOT NULL,
   -- Of it, time in which the host surely works and does not wait for its device or for other ranks, ns: a lower bound.
   host_ns BIGINT NOT NULL,

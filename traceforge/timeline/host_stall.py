@@ -7,21 +7,20 @@ for milliseconds does not work slowly: something stopped its thread (garbage col
 import numpy as np
 
 from traceforge.thresholds import timeline as thresholds
-from traceforge.timeline.layers import Intervals, Times, subtract, union
+from traceforge.timeline.layers import Intervals, Times, intersect, union
 from traceforge.timeline.rank_events import NO_EVENTS, RankEvents
 
 
-def without_stalls(events: RankEvents) -> Intervals:
-    """When operations of the training thread run, without long stretches in which they do nothing that is recorded."""
+def stalls(events: RankEvents) -> Intervals:
+    """Long stretches inside of operations of the training thread in which it does nothing that is recorded."""
     operations = events.training.get("operation", NO_EVENTS)
-    running = operations.union()
     is_long = operations.ends_ns - operations.starts_ns >= thresholds.STALLED_NS
     if not is_long.any():
-        return running
+        return NO_EVENTS.union()
     long = operations.those(is_long).union()
     edges = np.unique(np.concatenate([_inside(one.starts_ns, one.ends_ns, long) for one in events.training.values()]))
     is_silent = np.diff(edges) >= thresholds.STALLED_NS
-    return subtract(running, union(edges[:-1][is_silent], edges[1:][is_silent]))
+    return intersect(long, union(edges[:-1][is_silent], edges[1:][is_silent]))
 
 
 def _inside(starts_ns: Times, ends_ns: Times, long: Intervals) -> Times:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from traceforge.align.rank_batches import RankBatch, rank_batches
 from traceforge.store.database import Store
 from traceforge.timeline.host_compute import host_compute
-from traceforge.timeline.host_stall import without_stalls
+from traceforge.timeline.host_stall import stalls
 from traceforge.timeline.layers import Intervals, Times, join, subtract, sweep, union
 from traceforge.timeline.rank_events import NO_EVENTS, Events, RankEvents, read_events
 from traceforge.vocabulary import UNNAMED, vocabulary
@@ -241,9 +241,10 @@ def rank_layers(events: RankEvents, matched: pl.DataFrame, *, has_device: bool) 
     phases = tuple((phase, (layer,)) for phase, layer in (*exclusive, ("copy", "copy"), ("input", "input")))
     if has_device:
         layers["compute"] = _of(events.wherever, "compute")
-        layers["operation"] = without_stalls(events)
+        layers["stalled"] = stalls(events)
+        layers["operation"] = subtract(layers["operation"], layers["stalled"])
         busy = tuple(one.name for one in activities if one.name != "input")
-        return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", busy)), "idle")
+        return RankLayers(layers, (("compute", ("compute",)), *phases, ("runtime", (*busy, "stalled"))), "idle")
     pauses = tuple(one.name for one in activities if one.name != "input" and not one.replaces_device)
     pausing = join(*(layers[name] for name in pauses))
     own = host_compute(events.training, host, layers["input"], pausing)

@@ -57,6 +57,8 @@ class FindingCost:
         together_ns: what removing all that count at once saves.
         left_ns: what is in all three costs for what the replay leaves of it, in an affected iteration.
         open_ns: what its intervals allow for transfers that may grow with waits, which the run cannot exclude.
+        host_limited_ns: what removing it alone saves if all that hosts do is work, and no wait for their devices; None
+            where that is not known.
     """
 
     delay: CostEstimate
@@ -71,6 +73,7 @@ class FindingCost:
     coupled_ns: float | None = None
     together_ns: float = 0.0
     open_ns: float = 0.0
+    host_limited_ns: float | None = None
 
     def columns(self) -> dict[str, object]:
         """The columns of attribute.finding that it fills."""
@@ -112,7 +115,7 @@ def finding_costs(
         scenarios: the run's couplings.
         hosts: what its hosts need for themselves; None where that is not known.
     """
-    rng = np.random.default_rng(0)
+    rng, result = np.random.default_rng(0), list[FindingCost]()
     replays = Counterfactual(run.model, scenarios.likely, hosts)
     players = [n for n, one in enumerate(found) if one.confidence != "low"]
     likely = _costs(replays, sources, players, places)
@@ -124,7 +127,6 @@ def finding_costs(
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     left = _left(replays, found, sources, likely, places)
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
-    result = []
     for n, one in enumerate(found):
         effect, source = one.effect, sources[n]
         known = peer_spread_of(run, one.removed, source, np.asarray(places)[effect.affected])
@@ -154,6 +156,7 @@ def finding_costs(
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
                 together_ns=together,
                 open_ns=max(float((costs[n, "saved"] - likely[n, "saved"]).mean()) for costs in open_to),
+                host_limited_ns=None if hosts is None else float(open_to[-1][n, "saved"].mean()),
             )
         )
     return result

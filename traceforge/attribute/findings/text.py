@@ -93,6 +93,12 @@ def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.
         notes.append(
             f"Up to {format_ns(cost.open_ns)} more if transfers grow while ranks wait, which this run cannot exclude."
         )
+    limited_ns = cost.host_limited_ns
+    if limited_ns is not None and limited_ns <= (1 - thresholds.CLOSE_SHARE) * cost.saved.mean_ns:
+        notes.append(
+            "Hosts of other ranks seem to need nearly as long by themselves. Unless they wait for their devices in what"
+            f" looks like work, mending it saves {format_ns(max(0.0, limited_ns))}."
+        )
     if cost.left_ns:
         notes.append(
             f"Replayed without it, an affected iteration would be {format_ns(abs(cost.left_ns))} "

@@ -17,13 +17,13 @@ from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
 
 _PACES = """
-SELECT h.rank, h.iteration, h.host_ns
+SELECT h.rank, h.iteration, CAST(SUM(h.host_ns) AS BIGINT) AS host_ns
 FROM attribute.host_pace AS h
 JOIN timeline.iteration AS i USING (run_id, iteration)
 WHERE h.run_id = ? AND NOT i.is_warmup AND NOT i.is_partial
+GROUP BY h.rank, h.iteration
 ORDER BY h.rank, h.iteration
 """
-
 
 # Of each iteration the rank whose device lacks work for longest: whoever is waited for, where hosts hold the job up.
 _STARVED = """
