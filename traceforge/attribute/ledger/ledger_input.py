@@ -122,7 +122,8 @@ def by_cause(model: StepModel) -> StepModel:
     if unnamed and launching:
         of_rank = of_rank.copy()
         of_rank[:, unnamed] = 0
-        is_late = _above_typical(model, launching) > _above_typical(model, unnamed)
+        standing = [k for k, (_, activity) in enumerate(model.kinds) if activity == "unnamed"]
+        is_late = _above_typical(model, launching) > _above_typical(model, standing)
         for rank, late in enumerate(is_late.tolist()):
             of_rank[rank, unnamed, targets.index(_LAUNCHING if late else _STALLED)] = 1
     return replace(
