@@ -132,7 +132,7 @@ def test_what_a_rank_does_every_fifth_iteration_is_told_the_costlier_cause_first
     # given rank 0, which evaluates in iterations 4, 9, 14 and 19
     first, second = findings(STRUCK)
 
-    assert (first["cause"], second["cause"]) == ("late_launch", "slow_compute")
+    assert (first["cause"], second["cause"]) == ("host_stall", "slow_compute")
     assert first["delay_ns_per_iteration"] == pytest.approx(18 * MS, rel=0.02)
     assert second["delay_ns_per_iteration"] == pytest.approx(12 * MS, rel=0.02)
     assert " 90.0 ms in each of 4 of 20 iterations, every 5th. " in str(first["summary"])
