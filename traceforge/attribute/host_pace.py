@@ -64,9 +64,9 @@ def _of_batch(store: Store, batch: RankBatch) -> pl.DataFrame:
     found = []
     for one, events in read_events(store, batch):
         own = steps.of(one.rank)
-        edges = [courses[one.rank].aligned(own[name].to_numpy()) for name in ("raw_start_ns", "raw_end_ns")]
         if own.is_empty():
             continue
+        edges = [courses[one.rank].aligned(own[name].to_numpy()) for name in ("raw_start_ns", "raw_end_ns")]
         working = host_work(events, float(np.median(edges[1] - edges[0])))
         fetching = intersect(working, events.training.get("input", NO_EVENTS).union())
         found.append(

@@ -1,8 +1,8 @@
 """Hosts that set the pace of a job, in words. Reads attribute.host_pace and attribute.pace; gives sentences.
 
 Where hosts by themselves need nearly as long as a step lasts, devices wait for one another only because their hosts
-come late, each now and then: no device, no network and no single rank makes the job faster. Not handled: hosts that
-are held up by a synchronisation in each step, whose devices stand still for all to see.
+come late, each now and then: a faster device or network hardly helps. Not handled: hosts that are held up by a
+synchronisation in each step, whose devices stand still for all to see.
 """
 
 from dataclasses import dataclass

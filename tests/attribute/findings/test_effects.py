@@ -62,6 +62,11 @@ def test_a_job_that_is_slow_from_its_fourth_iteration_on_is_held_against_the_thr
     assert found.affected.tolist() == list(range(3, 10))
 
 
+def test_three_quick_iterations_now_and_then_are_not_what_the_others_are_held_against() -> None:
+    # given the same amounts in another order
+    assert judged_job(np.array([0] + [60] * 3 + [1] + [60] * 2 + [2] + [60] * 2, dtype=np.float64)) is None
+
+
 def test_two_iterations_before_a_change_do_not_show_what_is_usual() -> None:
     assert judged_job(np.array([0, 1] + [60] * 8, dtype=np.float64)) is None
 

@@ -170,12 +170,14 @@ def _spread_of_steps(own_ns: Delays | None, typical_ns: float) -> float:
 def _usual_spread(amounts_ns: Delays) -> tuple[float, float]:
     """Standard deviation of a run's usual iterations, and an amount below which a quarter of them lie.
 
-    Where that falls between few that are alike and others far above, a change of level lies there, and no spread.
+    Where only the first few are alike and all others far above, that falls between two levels, and is no spread.
     """
     lowest, low = np.quantile(amounts_ns, _LOWER_RANGE)
-    least = np.sort(amounts_ns)[: 1 + int(thresholds.LOW_USUAL * (len(amounts_ns) - 1))]
-    if len(least) >= thresholds.FEW_ITERATIONS and low - least[-1] > thresholds.AFFECTED_SPREADS * np.ptp(least):
-        lowest, low = least[0], least[-1]
+    count = 1 + int(thresholds.LOW_USUAL * (len(amounts_ns) - 1))
+    first, others = amounts_ns[:count], amounts_ns[count:]
+    is_change = count >= thresholds.FEW_ITERATIONS and first.max() < others.min()
+    if is_change and low - first.max() > thresholds.AFFECTED_SPREADS * np.ptp(first):
+        lowest, low = first.min(), first.max()
     return float(low - lowest) / _SD_PER_LOWER_RANGE, float(low)
 
 
