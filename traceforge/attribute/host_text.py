@@ -1,4 +1,4 @@
-"""Hosts that set the pace of a job, in words. Reads attribute.host_pace and attribute.pace; gives sentences.
+"""Hosts that set the pace of a job, in words. Reads attribute.host_pace, starvation and pace; gives sentences.
 
 Where hosts by themselves need nearly as long as a step lasts, devices wait for one another only because their hosts
 come late, each now and then: a faster device or network hardly helps. Not handled: hosts that are held up by a
@@ -18,21 +18,8 @@ WITH counted AS (
   JOIN timeline.iteration AS i USING (run_id, iteration)
   WHERE NOT i.is_warmup AND NOT i.is_partial
 ),
-of_rank AS (
-  SELECT run_id, iteration, rank, SUM(duration_ns) FILTER (WHERE phase IN ('input', 'runtime', 'idle')) AS starved_ns
-  FROM timeline.phase
-  WHERE run_id IN (SELECT run_id FROM counted)
-  GROUP BY ALL
-),
-of_iteration AS (
-  SELECT o.run_id, MAX(o.starved_ns) AS starved_ns
-  FROM of_rank AS o
-  JOIN timeline.iteration AS i USING (run_id, iteration)
-  WHERE NOT i.is_warmup AND NOT i.is_partial
-  GROUP BY o.run_id, o.iteration
-),
 starved AS (
-  SELECT run_id, CAST(AVG(COALESCE(starved_ns, 0)) AS BIGINT) AS starved_ns FROM of_iteration GROUP BY run_id
+  SELECT run_id, CAST(AVG(starved_ns) AS BIGINT) AS starved_ns FROM attribute.starvation GROUP BY run_id
 )
 SELECT run_id, QUANTILE_DISC(host_ns, 0.5), QUANTILE_DISC(input_ns, 0.5),
   ANY_VALUE(COALESCE(p.every_ns, p.duration_ns)), ANY_VALUE(s.starved_ns)

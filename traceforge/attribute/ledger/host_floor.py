@@ -1,4 +1,4 @@
-"""What hosts set as the least that an iteration takes. In: attribute.host_pace, a run's model. Out: `HostFloor`.
+"""The least that hosts let iterations take. In: attribute.host_pace and starvation, a model. Out: `HostFloor`.
 
 Idea: ranks wait for the last one's device, and their own hosts work on meanwhile. Where those hosts need nearly as
 long, the wait hides their work: without the last rank, the job would wait for the next host. Each host's own work is
@@ -25,17 +25,7 @@ GROUP BY h.rank, h.iteration
 ORDER BY h.rank, h.iteration
 """
 
-# Of each iteration the rank whose device lacks work for longest: whoever is waited for, where hosts hold the job up.
-_STARVED = """
-SELECT iteration, MAX(starved_ns) AS starved_ns
-FROM (
-  SELECT iteration, rank, SUM(duration_ns) FILTER (WHERE phase IN ('input', 'runtime', 'idle')) AS starved_ns
-  FROM timeline.phase
-  WHERE run_id = ?
-  GROUP BY ALL
-)
-GROUP BY iteration
-"""
+_STARVED = "SELECT iteration, starved_ns FROM attribute.starvation WHERE run_id = ?"
 
 _HOSTS = "SELECT rank, host FROM align.rank WHERE run_id = ?"
 
