@@ -174,9 +174,8 @@ def _usual_spread(amounts_ns: Delays) -> tuple[float, float]:
     """
     lowest, low = np.quantile(amounts_ns, _LOWER_RANGE)
     count = 1 + int(thresholds.LOW_USUAL * (len(amounts_ns) - 1))
-    first, others = amounts_ns[:count], amounts_ns[count:]
-    is_change = count >= thresholds.FEW_ITERATIONS and first.max() < others.min()
-    if is_change and low - first.max() > thresholds.AFFECTED_SPREADS * np.ptp(first):
+    first = amounts_ns[:count]
+    if count >= thresholds.FEW_ITERATIONS and low - first.max() > thresholds.AFFECTED_SPREADS * np.ptp(first):
         lowest, low = first.min(), first.max()
     return float(low - lowest) / _SD_PER_LOWER_RANGE, float(low)
 
