@@ -87,11 +87,8 @@ def test_a_long_explanation_takes_lines_of_the_terminal_but_not_those_of_other_f
 
 def test_where_lines_are_tight_the_explanation_gives_way_to_how_far_to_trust_it(costly_but_less_sure: Store) -> None:
     usual = report_of(costly_but_less_sure).verdict_lines
-    sentences = {name: f"{name} of many words. " * 40 for name in ("headline", "explanation", "next_step")}
-    costly_but_less_sure.execute(
-        "UPDATE attribute.verdict SET headline = ?, explanation = ?, next_step = ?", [*sentences.values()]
-    )
-
+    long = [f"{name} of{' many' * 120} words." for name in ("Headline", "explanation", "next_step")]
+    costly_but_less_sure.execute("UPDATE attribute.verdict SET headline = ?, explanation = ?, next_step = ?", long)
     costly_but_less_sure.execute("UPDATE attribute.finding SET summary = ? WHERE finding_id = 1", ["Many words. " * 40])
 
     lines = report_of(costly_but_less_sure).verdict_lines
