@@ -17,18 +17,22 @@ VERDICT = "SELECT kind, headline, explanation, next_step FROM attribute.verdict"
 CONFIDENCE = "SELECT confidence FROM attribute.verdict"
 
 
-def job(fetching_ns: Callable[[int, int], int], computing_ns: Callable[[int], int] = lambda rank: 30 * MS) -> Run:
+def job(
+    fetching_ns: Callable[[int, int], int],
+    computing_ns: Callable[[int], int] = lambda rank: 30 * MS,
+    ranks: int = RANKS,
+) -> Run:
     """A job whose hosts run ahead of their devices.
 
     Args:
         fetching_ns: of a rank in a step.
         computing_ns: of a rank.
     """
-    traces = [Trace(rank, host=f"node{rank // 2}") for rank in range(RANKS)]
-    host, device = [0] * RANKS, [0] * RANKS
+    traces = [Trace(rank, host=f"node{rank // 2}") for rank in range(ranks)]
+    host, device = [0] * ranks, [0] * ranks
     for n in range(STEPS):
-        issued = [host[rank] + fetching_ns(rank, n) for rank in range(RANKS)]
-        starts = [max(device[rank], issued[rank] + MS) for rank in range(RANKS)]
+        issued = [host[rank] + fetching_ns(rank, n) for rank in range(ranks)]
+        starts = [max(device[rank], issued[rank] + MS) for rank in range(ranks)]
         arrivals = [start + computing_ns(rank) for rank, start in enumerate(starts)]
         end = max(arrivals) + MS
         for rank, trace in enumerate(traces):
@@ -36,7 +40,7 @@ def job(fetching_ns: Callable[[int, int], int], computing_ns: Callable[[int], in
             trace.step(n, host[rank], at + 2 * MS).host_work("load_batch", host[rank], at, "user_annotation")
             trace.host_work("aten::mm", at, at + 2 * MS - 10 * US)
             trace.kernel(starts[rank], arrivals[rank], launch_ns=at + MS)
-            trace.collective(arrivals[rank], end, issue_ns=at + 2 * MS - 5 * US, group="0", ranks=range(RANKS))
+            trace.collective(arrivals[rank], end, issue_ns=at + 2 * MS - 5 * US, group="0", ranks=range(ranks))
             host[rank], device[rank] = at + 2 * MS, end
     return told(*traces)
 
@@ -99,6 +103,16 @@ def test_hosts_that_wait_for_their_devices_under_the_name_of_their_input_set_no_
     assert kind == "nothing_significant"
     assert "Input-bound" not in str(explanation)
     assert "Fetch input" not in str(step)
+
+
+def test_of_one_rank_the_device_shows_what_its_host_does() -> None:
+    # given a device that stands idle while its host fetches input: that is more than what the host needs in all
+    store = job(varied, ranks=1)
+
+    ((_, headline, _, step),) = rows_of(store, VERDICT)
+    assert "the usual host" not in str(headline)
+    assert "data loader" in str(step)
+    assert rows_of(store, "SELECT COUNT(*) FROM attribute.host_pace") == [(0,)]
 
 
 def test_an_iteration_is_held_up_for_as_long_as_the_emptiest_device_lacks_work() -> None:

@@ -48,9 +48,9 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
 
 
 def _ranks(store: Store, run_id: int) -> frozenset[int]:
-    """Ranks to look at: none of a run that loses no time."""
+    """Ranks to look at: none of a run that loses no time, nor one whose device waits for no other's."""
     run = store.once(load_ledger_input, run_id)
-    if run is None or not store.value(ON_DEVICE, [run_id]):
+    if run is None or len(run.model.ranks) < 2 or not store.value(ON_DEVICE, [run_id]):
         return frozenset()
     lost_ns = float(store.once(blame_of_run, run_id).sum())
     lasted_ns = float((run.model.end_ns.max(axis=1) - run.model.start_ns.max(axis=1)).sum())

@@ -1,6 +1,6 @@
 -- How long each host works for itself in its step: however fast its device and the other ranks are, it takes as long.
 --
--- Only of runs with devices that lose time, and of some ranks where there are many. A host that launches ahead of its
+-- Only of runs of several ranks with devices that lose time, and of some ranks where there are many. A host that launches ahead of its
 -- device is held up by nothing else, though its device seems to wait for other ranks.
 -- Scope: run
 -- Reads: align.rank, align.rank_batch, align.step, align.name_class, align.clock_piece, raw.event_kind, raw.occurrence

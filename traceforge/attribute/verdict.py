@@ -168,7 +168,7 @@ def rows(store: Store) -> pl.DataFrame:
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
         | {"held": held.get(state["run_id"]), "link": links.get(state["run_id"])}
-        | hosts.get(state["run_id"], {})
+        | (hosts.get(state["run_id"], {}) if state["state"] == "nothing_significant" else {})
         for state in states
     ]
     told = [
@@ -197,8 +197,7 @@ def _row(store: Store, state: State) -> dict[str, Any]:
 
 def _confidence(state: State) -> str | None:
     """A host may wait for its device in a way that no trace shows, so that it is never certain to set the pace."""
-    is_excused = state["state"] == "nothing_significant" and state.get("is_host_bound")
-    return "medium" if is_excused and state["confidence"] == "high" else state["confidence"]
+    return "medium" if state.get("is_host_bound") and state["confidence"] == "high" else state["confidence"]
 
 
 def _has_uneven_link(state: State) -> bool:
