@@ -2,15 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from traceforge.report import Report, build_report
-from traceforge.report.diagnosis import leading_sentences
+from traceforge.report.context import Context
+from traceforge.report.diagnosis import Verdict, leading_sentences
+from traceforge.report.sections.verdict import bound_told
 from traceforge.store.database import Store
 
 from .tables import MS, Job, borrowed
 
+BOUND = "Compute-bound: the device computes 97 % of each step."
 SECOND = "Rank 1 collects garbage."
 
 
@@ -95,6 +100,22 @@ def test_where_lines_are_tight_the_explanation_gives_way_to_how_far_to_trust_it(
     trust = next(number for number, line in enumerate(usual) if line.startswith("  trust:"))
     assert lines[trust - len(usual) :] == usual[trust:]
     assert len(lines) <= 15
+
+
+@pytest.mark.parametrize(
+    ("explanation", "told"),
+    [
+        ("Where the time goes: Input-bound: all of it.", ""),
+        (f"Where the time goes: {BOUND}", BOUND),
+        ("Nobody owns it.", BOUND),
+    ],
+)
+def test_a_job_has_one_answer_to_what_bounds_it(explanation: str, told: str) -> None:
+    # given a job whose ranks are bound by compute, and explanations that say so, say something else, or nothing
+    verdict = SimpleNamespace(headline="Nothing significant.", explanation=explanation)
+    context = SimpleNamespace(rows=lambda _name: [{"sentence": BOUND}])
+
+    assert bound_told(cast("Verdict", verdict), cast("Context", context)) == told
 
 
 def test_the_summary_has_the_findings_in_the_order_of_the_table(costly_but_less_sure: Store) -> None:

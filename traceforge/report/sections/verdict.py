@@ -48,7 +48,7 @@ def _build(context: Context) -> Section | Missing:
         panel = VerdictPanel(state, _LABELS[state], headline, absent.why, [Advice(absent.how)])
         return Section([panel])
     operation = _operation(context, leading) if leading else None
-    bound = _bound(verdict, context)
+    bound = bound_told(verdict, context)
     state = _colour(verdict, leading)
     queries = ["verdict", "pace", *(["findings", "operations_of_findings", "bound", "cost"] if leading else [])]
     panel = VerdictPanel(
@@ -134,10 +134,11 @@ def _work(operation: Row) -> str:
     )
 
 
-def _bound(verdict: Verdict, context: Context) -> str:
-    """What bounds the job, where the headline does not say it."""
+def bound_told(verdict: Verdict, context: Context) -> str:
+    """What bounds the job, where neither the headline nor another answer of the explanation says it."""
     sentence = next((clean(row["sentence"], 600) for row in context.rows("bound")), "")
-    return "" if verdict.headline[:_OPENING] in sentence else sentence
+    is_answered = _WHERE in verdict.explanation and sentence not in verdict.explanation
+    return "" if is_answered or verdict.headline[:_OPENING] in sentence else sentence
 
 
 def _without(explanation: str, bound: str) -> str:
