@@ -21,12 +21,15 @@ def job(
     fetching_ns: Callable[[int, int], int],
     computing_ns: Callable[[int], int] = lambda rank: 30 * MS,
     ranks: int = RANKS,
+    *,
+    is_recorded: bool = True,
 ) -> Run:
     """A job whose hosts run ahead of their devices.
 
     Args:
         fetching_ns: of a rank in a step.
         computing_ns: of a rank.
+        is_recorded: whether there are events of what fetches input.
     """
     traces = [Trace(rank, host=f"node{rank // 2}") for rank in range(ranks)]
     host, device = [0] * ranks, [0] * ranks
@@ -37,7 +40,9 @@ def job(
         end = max(arrivals) + MS
         for rank, trace in enumerate(traces):
             at = issued[rank]
-            trace.step(n, host[rank], at + 2 * MS).host_work("load_batch", host[rank], at, "user_annotation")
+            trace.step(n, host[rank], at + 2 * MS)
+            if is_recorded:
+                trace.host_work("load_batch", host[rank], at, "user_annotation")
             trace.host_work("aten::mm", at, at + 2 * MS - 10 * US)
             trace.kernel(starts[rank], arrivals[rank], launch_ns=at + MS)
             trace.collective(arrivals[rank], end, issue_ns=at + 2 * MS - 5 * US, group="0", ranks=range(ranks))
@@ -128,3 +133,24 @@ def test_a_hosts_own_work_is_its_step_without_waits() -> None:
     sql = f"SELECT rank, COUNT(*), BOOL_AND({is_work}) FROM attribute.host_pace GROUP BY rank ORDER BY rank"
 
     assert rows_of(job(varied), sql) == [(rank, STEPS, True) for rank in range(RANKS)]
+
+
+def test_what_no_host_records_anything_of_in_any_step_is_work_of_them_all() -> None:
+    # given the same hosts, of whose 60 ms nothing is recorded: Python between operations
+    store = job(varied, is_recorded=False)
+
+    least = "MIN(unnamed_ns) OVER (PARTITION BY iteration)"
+    sums = f"SELECT iteration, rank, host_ns + {least} AS host_ns FROM attribute.host_pace"
+    differing = f"SELECT COUNT(*) FROM ({sums}) AS s JOIN attribute.host_need AS n USING (iteration, rank)"
+    assert rows_of(store, f"{differing} WHERE n.host_ns <> s.host_ns") == [(0,)]
+    ((kind, _, explanation, _),) = rows_of(store, VERDICT)
+    assert kind == "nothing_significant"
+    assert "Host-bound: the usual host needs" in str(explanation)
+
+
+def test_what_one_host_alone_does_without_an_event_is_no_work_of_the_others() -> None:
+    store = job(lambda rank, step: varied(rank, step) - (0 if rank == 2 else 55 * MS), is_recorded=False)
+
+    assert rows_of(store, "SELECT MAX(host_ns) < 20000000 FROM attribute.host_need WHERE rank <> 2") == [(True,)]
+    ((_, headline, _, _),) = rows_of(store, VERDICT)
+    assert str(headline).startswith("Rank 2")

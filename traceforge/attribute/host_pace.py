@@ -15,8 +15,8 @@ from traceforge.attribute.ledger.blame_of_run import blame_of_run
 from traceforge.attribute.ledger.ledger_input import ON_DEVICE, load_ledger_input
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.timeline.host_work import host_work
-from traceforge.timeline.layers import Intervals, Times, covered_before, intersect
+from traceforge.timeline.host_work import host_work, recorded
+from traceforge.timeline.layers import Intervals, Times, covered_before, intersect, join
 from traceforge.timeline.rank_events import NO_EVENTS, read_events
 
 _STEPS = """
@@ -35,6 +35,7 @@ _SCHEMA = {
     "step_ns": pl.Int64,
     "host_ns": pl.Int64,
     "input_ns": pl.Int64,
+    "unnamed_ns": pl.Int64,
 }
 
 
@@ -69,12 +70,14 @@ def _of_batch(store: Store, batch: RankBatch) -> pl.DataFrame:
         edges = [courses[one.rank].aligned(own[name].to_numpy()) for name in ("raw_start_ns", "raw_end_ns")]
         working = host_work(events, float(np.median(edges[1] - edges[0])))
         fetching = intersect(working, events.training.get("input", NO_EVENTS).union())
+        known = join(working, recorded(events))
         found.append(
             own.select("rank", "iteration").with_columns(
                 run_id=pl.lit(batch.run_id),
                 step_ns=pl.Series(edges[1] - edges[0]),
                 host_ns=pl.Series(_inside(working, edges)),
                 input_ns=pl.Series(_inside(fetching, edges)),
+                unnamed_ns=pl.Series(edges[1] - edges[0] - _inside(known, edges)),
             )
         )
     if not found:

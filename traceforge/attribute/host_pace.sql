@@ -17,5 +17,7 @@ CREATE OR REPLACE TABLE attribute.host_pace (
   -- Of it, time in which the host surely works and does not wait for its device or for other ranks, ns: a lower bound.
   host_ns BIGINT NOT NULL,
   -- Of that, fetching input, ns.
-  input_ns BIGINT NOT NULL
+  input_ns BIGINT NOT NULL,
+  -- Time of the step in which nothing of the host is recorded, ns: Python between operations, or a wait that has no event.
+  unnamed_ns BIGINT NOT NULL
 )

@@ -1,4 +1,4 @@
-"""Hosts that set the pace of a job, in words. Reads attribute.host_pace, starvation and pace; gives sentences.
+"""Hosts that set the pace of a job, in words. Reads attribute.host_need, starvation and pace; gives sentences.
 
 Where hosts by themselves need nearly as long as a step lasts, devices wait for one another only because their hosts
 come late, each now and then: a faster device or network hardly helps. Not handled: hosts that are held up by a
@@ -12,18 +12,12 @@ from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
 
 _USUAL = """
-WITH counted AS (
-  SELECT run_id, rank, host_ns, input_ns
-  FROM attribute.host_pace
-  JOIN timeline.iteration AS i USING (run_id, iteration)
-  WHERE NOT i.is_warmup AND NOT i.is_partial
-),
-starved AS (
+WITH starved AS (
   SELECT run_id, CAST(AVG(starved_ns) AS BIGINT) AS starved_ns FROM attribute.starvation GROUP BY run_id
 )
 SELECT run_id, QUANTILE_DISC(host_ns, 0.5), QUANTILE_DISC(input_ns, 0.5),
   ANY_VALUE(COALESCE(p.every_ns, p.duration_ns)), ANY_VALUE(s.starved_ns)
-FROM counted
+FROM attribute.host_need
 JOIN attribute.pace AS p USING (run_id)
 JOIN starved AS s USING (run_id)
 GROUP BY run_id

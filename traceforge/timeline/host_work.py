@@ -15,6 +15,7 @@ from traceforge.timeline.rank_events import NO_EVENTS, RankEvents
 
 _BUSY = ("operation", "launch", "communication_call")
 _NAMED = ("input", "checkpoint", "garbage_collection")
+_SPANS = ("iteration", "annotation")
 _WAITS = ("synchronisation", "allocator", "mpi_call", "communication_wait", "system_call")
 
 
@@ -42,3 +43,8 @@ def host_work(events: RankEvents, step_ns: float) -> Intervals:
     waits = [training.get(name, NO_EVENTS) for name in _WAITS]
     waits += [held, events.wherever.get("host_communication", NO_EVENTS)]
     return subtract(working, join(*(one.union() for one in waits)))
+
+
+def recorded(events: RankEvents) -> Intervals:
+    """When anything of the training thread is recorded, apart from spans that say only what for."""
+    return join(*(own.union() for name, own in events.training.items() if name not in _SPANS))

@@ -1,4 +1,4 @@
-"""The least that hosts let iterations take. In: attribute.host_pace and starvation, a model. Out: `HostFloor`.
+"""The least that hosts let iterations take. In: attribute.host_need and starvation, a model. Out: `HostFloor`.
 
 Idea: ranks wait for the last one's device, and their own hosts work on meanwhile. Where those hosts need nearly as
 long, the wait hides their work: without the last rank, the job would wait for the next host. Each host's own work is
@@ -16,14 +16,7 @@ from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
 
-_PACES = """
-SELECT h.rank, h.iteration, CAST(SUM(h.host_ns) AS BIGINT) AS host_ns
-FROM attribute.host_pace AS h
-JOIN timeline.iteration AS i USING (run_id, iteration)
-WHERE h.run_id = ? AND NOT i.is_warmup AND NOT i.is_partial
-GROUP BY h.rank, h.iteration
-ORDER BY h.rank, h.iteration
-"""
+_NEEDS = "SELECT rank, iteration, host_ns FROM attribute.host_need WHERE run_id = ? ORDER BY rank, iteration"
 
 _STARVED = "SELECT iteration, starved_ns FROM attribute.starvation WHERE run_id = ?"
 
@@ -100,7 +93,7 @@ class HostFloor:
 
 def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | None:
     """What hosts of a run need; None where none was looked at."""
-    found = store.query(_PACES, [run_id])
+    found = store.query(_NEEDS, [run_id])
     iterations = np.intersect1d(found["iteration"].to_numpy(), model.iterations[1:])
     table = found.pivot(on="rank", index="iteration", values="host_ns").sort("iteration")
     known = [name for name in table.columns if name != "iteration"]

@@ -1,0 +1,30 @@
+-- What each host needs for itself in each whole iteration, of runs in attribute.host_pace.
+--
+-- Where nothing of a host is recorded, it works in Python or waits. One host waits for another that is late and has work: what
+-- all of them have in an iteration is work.
+-- Scope: run
+CREATE OR REPLACE TABLE attribute.host_need (
+  -- Joins meta.run.run_id.
+  run_id,
+  -- Global rank.
+  rank,
+  -- Iteration number; those of warm-up, and those that are not whole, are absent.
+  iteration,
+  -- Time in which the host surely works, ns: what it does, and the least time for which nothing of any host is recorded.
+  host_ns,
+  -- Of that, fetching input, ns.
+  input_ns
+) AS
+SELECT
+  h.run_id, h.rank, h.iteration,
+  CAST(SUM(h.host_ns + h.least_unnamed_ns) AS BIGINT), CAST(SUM(h.input_ns) AS BIGINT)
+FROM (
+  SELECT
+    run_id, rank, iteration, host_ns, input_ns,
+    MIN(unnamed_ns) OVER (PARTITION BY run_id, iteration) AS least_unnamed_ns
+  FROM attribute.host_pace
+) AS h
+JOIN timeline.iteration AS i USING (run_id, iteration)
+WHERE NOT i.is_warmup AND NOT i.is_partial
+GROUP BY h.run_id, h.rank, h.iteration
+ORDER BY h.run_id, h.rank, h.iteration
