@@ -24,7 +24,7 @@ class EventClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     """One row of the file, which explains the fields; without a pattern any name matches, without categories any."""
 
     name: str
-    example: tuple[str, str]
+    example: tuple[str, str] | None = None
     categories: frozenset[str] | None = None
     pattern: str = ""
     activity: bool = False
@@ -58,6 +58,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     Attributes:
         collective_libraries: how names of their kernels and calls begin.
         phases: what a rank does at an instant, by precedence.
+        backward_operations: pattern of names of operations that only a thread of the backward pass runs.
         inference_steps: by what a step is called, the pattern of an inference engine's annotations around its batches.
         canonical_categories: today's spelling of older and other vendors' categories.
         classes: event classes by precedence.
@@ -67,6 +68,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
 
     collective_libraries: tuple[str, ...]
     phases: tuple[str, ...]
+    backward_operations: str
     inference_steps: dict[str, str]
     canonical_categories: dict[str, str]
     classes: tuple[EventClass, ...] = msgspec.field(name="class")

@@ -57,7 +57,7 @@ STALLS: Mapping[str, Loss] = {
     "slow_compute": lambda trace, start, end: trace.kernel(start, end),
     "slow_copy": lambda trace, start, end: trace.copy(start, end),
     "unexplained": lambda trace, start, end: trace,
-    **{one.cause: _on_host(*one.example) for one in reversed(vocabulary().activities) if one.cause},
+    **{one.cause: _on_host(*one.example) for one in reversed(vocabulary().activities) if one.cause and one.example},
 }
 """How a rank loses the time between two instants, by the cause that should own it."""
 

@@ -4,7 +4,7 @@ host     |fetches input 60 ± 3|issues 2|fetches input …          without a wa
 device                        |computes 30|waits for the last rank|transfer 1|
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ def job(
     ranks: int = RANKS,
     *,
     is_recorded: bool = True,
+    uneven: Sequence[int] = (),
 ) -> Run:
     """A job whose hosts run ahead of their devices.
 
@@ -30,6 +31,7 @@ def job(
         fetching_ns: of a rank in a step.
         computing_ns: of a rank.
         is_recorded: whether there are events of what fetches input.
+        uneven: steps in which rank 0 communicates once more, so that they cannot be judged.
     """
     traces = [Trace(rank, host=f"node{rank // 2}") for rank in range(ranks)]
     host, device = [0] * ranks, [0] * ranks
@@ -46,13 +48,15 @@ def job(
             trace.host_work("aten::mm", at, at + 2 * MS - 10 * US)
             trace.kernel(starts[rank], arrivals[rank], launch_ns=at + MS)
             trace.collective(arrivals[rank], end, issue_ns=at + 2 * MS - 5 * US, group="0", ranks=range(ranks))
+            if n in uneven and rank == 0:
+                trace.collective(end, end + US, issue_ns=at + 2 * MS - 3 * US, group="1", ranks=[0, ranks])
             host[rank], device[rank] = at + 2 * MS, end
     return told(*traces)
 
 
-def varied(rank: int, step: int) -> int:
-    """60 ms, 3 more or less; some rank's sum is the largest."""
-    return 60 * MS + int(np.random.default_rng([rank, step]).uniform(-3, 3) * MS)
+def varied(rank: int, step: int, most_ms: float = 3) -> int:
+    """60 ms, so many more or less; some rank's sum is the largest."""
+    return 60 * MS + int(np.random.default_rng([rank, step]).uniform(-most_ms, most_ms) * MS)
 
 
 def test_a_job_all_of_whose_hosts_fetch_input_all_the_time_accuses_nobody_and_says_what_bounds_it() -> None:
@@ -64,6 +68,13 @@ def test_a_job_all_of_whose_hosts_fetch_input_all_the_time_accuses_nobody_and_sa
     assert str(headline).startswith("Nothing significant")
     assert "Input-bound: the usual host needs" in str(explanation)
     assert str(step).startswith("Fetch input faster on all ranks")
+
+
+def test_steps_that_cannot_be_judged_give_hosts_no_more_time_for_those_that_can() -> None:
+    # given two of them: from the completion before to the one after there are two steps, of which hosts are known in one
+    ((kind, headline, _, _),) = rows_of(job(varied, uneven=(4, 9)), VERDICT)
+
+    assert (kind, str(headline).split(":")[0]) == ("nothing_significant", "Nothing significant")
 
 
 def test_one_rank_that_fetches_input_for_longer_than_the_others_compute_is_named() -> None:
@@ -136,8 +147,8 @@ def test_a_hosts_own_work_is_its_step_without_waits() -> None:
 
 
 def test_what_no_host_records_anything_of_in_any_step_is_work_of_them_all() -> None:
-    # given the same hosts, of whose 60 ms nothing is recorded: Python between operations
-    store = job(varied, is_recorded=False)
+    # given hosts of whose 60 ms, a few less or more, nothing is recorded: Python between operations
+    store = job(lambda rank, step: varied(rank, step, 1.2), lambda _rank: 3 * MS, is_recorded=False)
 
     least = "MIN(unnamed_ns) OVER (PARTITION BY iteration)"
     sums = f"SELECT iteration, rank, host_ns + {least} AS host_ns FROM attribute.host_pace"
@@ -154,3 +165,9 @@ def test_what_one_host_alone_does_without_an_event_is_no_work_of_the_others() ->
     assert rows_of(store, "SELECT MAX(host_ns) < 20000000 FROM attribute.host_need WHERE rank <> 2") == [(True,)]
     ((_, headline, _, _),) = rows_of(store, VERDICT)
     assert str(headline).startswith("Rank 2")
+
+
+def test_a_host_of_which_nothing_is_recorded_while_its_device_computes_may_wait_for_it() -> None:
+    store = job(varied, lambda _rank: 60 * MS, is_recorded=False)
+
+    assert rows_of(store, "SELECT MEDIAN(host_ns) < 10000000 FROM attribute.host_need") == [(True,)]

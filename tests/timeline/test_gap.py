@@ -66,7 +66,7 @@ def test_an_operation_in_which_nothing_happens_for_milliseconds_stands_still() -
         "SELECT activity, start_ns, duration_ns FROM timeline.segment WHERE start_ns BETWEEN 1 AND 11999999 ORDER BY 2"
     )
     assert rows_of(store, sql) == [
-        ("unnamed", MS, 7 * MS),
+        ("stall", MS, 7 * MS),
         ("operation", 8 * MS, 4 * MS - US),
         ("launch", 12 * MS - US, 1),
         ("operation", 12 * MS - US + 1, US - 1),
@@ -81,10 +81,10 @@ def test_a_gap_that_nothing_ends_is_unknown() -> None:
 def test_what_the_thread_of_the_backward_pass_does_counts_as_well() -> None:
     # device    |kernel 0–10|                                   |kernel 60–100|
     # training  |loss.backward() 5––––––––––––––––––––––––––––––––––––––––––95|
-    # backward         |aten::mm 8–––|cudaMalloc 12–––––––55|launch 58––|59|
+    # backward         |MulBackward0 8–––|cudaMalloc 12–––––––55|launch 58––|59|
     # watchdog  |cudaEventQuery 0––––––––––––––––––––––––––––––––––––––––––100|
     trace = Trace().step(1, 0, 100).kernel(0, 10, launch_ns=0).host_work("backward", 5, 95, "user_annotation")
-    trace.unlaunched_kernel(60, 100, "gemm").event("cpu_op", "aten::mm", 8, 59, track_id=8)
+    trace.unlaunched_kernel(60, 100, "gemm").event("cpu_op", "MulBackward0", 8, 59, track_id=8)
     for name, start, end, thread in (
         ("cudaMalloc", 12, 55, 8), ("cudaLaunchKernel", 58, 59, 8), ("cudaEventQuery", 0, 100, 9)
     ):  # fmt: skip

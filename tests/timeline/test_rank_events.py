@@ -16,9 +16,10 @@ OPERATION, LAUNCH, STEP, COMPUTE, INPUT = (
 CLOCK = ClockCourse(np.array([0]), np.array([5]), np.array([0]))
 
 
-def kinds_of(*rows: tuple[int, int, int, int]) -> pl.DataFrame:
-    """Kinds by number, class, thread and number of events."""
-    return pl.DataFrame(rows, schema=["kind_id", "code", "track_id", "events"], orient="row")
+def kinds_of(*rows: tuple[int, int, int, int], backward: int | None = None) -> pl.DataFrame:
+    """Kinds by number, class, thread and number of events; one may be of operations of the backward pass."""
+    kinds = pl.DataFrame(rows, schema=["kind_id", "code", "track_id", "events"], orient="row")
+    return kinds.with_columns(is_backward=pl.col("kind_id") == (-1 if backward is None else backward))
 
 
 def events_of(*rows: tuple[int, int, int]) -> pl.DataFrame:
@@ -45,12 +46,14 @@ def test_each_class_has_its_events_in_their_order_on_the_common_clock() -> None:
         ([(0, STEP, 8, 1), (1, COMPUTE, 7, 5), (2, OPERATION, 7, 9)], {"iteration"}),
         ([(1, OPERATION, 8, 1), (2, OPERATION, 7, 2), (3, INPUT, 8, 1)], {"operation"}),
         ([(0, LAUNCH, 7, 1), (1, OPERATION, 7, 1), (2, OPERATION, 8, 1)], {"launch", "operation"}),
-        # Backward has a thread of its own, which launches; one that only launches, or runs operations alone, has not.
+        # Backward (kind 4) has a thread of its own, which launches. One that runs other operations and launches saves the
+        # model, say, beside the step; one that only launches, or only runs operations, is not of it either.
         (
-            [(0, STEP, 8, 1), (1, OPERATION, 7, 2), (2, LAUNCH, 7, 2), (3, INPUT, 7, 1)],
+            [(0, STEP, 8, 1), (4, OPERATION, 7, 2), (2, LAUNCH, 7, 2), (3, INPUT, 7, 1)],
             {"iteration", "operation", "launch", "input"},
         ),
-        ([(0, STEP, 8, 1), (1, OPERATION, 7, 2), (2, LAUNCH, 6, 2)], {"iteration"}),
+        ([(0, STEP, 8, 1), (1, OPERATION, 7, 2), (2, LAUNCH, 7, 2), (3, INPUT, 7, 1)], {"iteration"}),
+        ([(0, STEP, 8, 1), (4, OPERATION, 7, 2), (2, LAUNCH, 6, 2)], {"iteration"}),
         # Nothing but launches.
         ([(0, LAUNCH, 7, 2)], {"launch"}),
     ],
@@ -60,7 +63,7 @@ def test_the_training_thread_marks_steps_or_does_most(
 ) -> None:
     events = [(kind, 10 * n, 5) for kind, *_, count in kinds for n in range(count)]
 
-    assert set(by_class(kinds_of(*kinds), [events_of(*events)], CLOCK).training) == training
+    assert set(by_class(kinds_of(*kinds, backward=4), [events_of(*events)], CLOCK).training) == training
 
 
 def test_a_small_rank_whose_events_are_out_of_turn_is_one_part() -> None:

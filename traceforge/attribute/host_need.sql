@@ -1,7 +1,7 @@
 -- What each host needs for itself in each whole iteration, of runs in attribute.host_pace.
 --
--- Where nothing of a host is recorded, it works in Python or waits. One host waits for another that is late and has work: what
--- all of them have in an iteration is work.
+-- A host of which nothing is recorded while its device has no work works in Python, or waits for another host. As one of them is
+-- the last and waits for none, what all of them have in an iteration is work.
 -- Scope: run
 CREATE OR REPLACE TABLE attribute.host_need (
   -- Joins meta.run.run_id.
@@ -10,7 +10,7 @@ CREATE OR REPLACE TABLE attribute.host_need (
   rank,
   -- Iteration number; those of warm-up, and those that are not whole, are absent.
   iteration,
-  -- Time in which the host surely works, ns: what it does, and the least time for which nothing of any host is recorded.
+  -- Time in which the host surely works, ns: what it does, and the least of the hosts' `unnamed_ns`.
   host_ns,
   -- Of that, fetching input, ns.
   input_ns

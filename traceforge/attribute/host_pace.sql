@@ -18,6 +18,6 @@ CREATE OR REPLACE TABLE attribute.host_pace (
   host_ns BIGINT NOT NULL,
   -- Of that, fetching input, ns.
   input_ns BIGINT NOT NULL,
-  -- Time of the step in which nothing of the host is recorded, ns: Python between operations, or a wait that has no event.
+  -- Time in which nothing of the host is recorded while its device neither computes nor copies, ns: Python, or a wait for others.
   unnamed_ns BIGINT NOT NULL
 )

@@ -336,9 +336,11 @@ def _beside_finding(state: State) -> str:
     if state["state"] != "finding":
         return ""
     is_transfer = state["finding_mode"] in ("fabric_contention", "gpu_locality")
-    if not is_transfer and costs_much(state["link"], state["duration_ns"]):
-        return f"Beside that: {headline_of_link(state['link'], state['duration_ns'])}"
-    return stages_beside_finding(state)
+    of_stages, link = stages_beside_finding(state), None if is_transfer else state["link"]
+    is_more = link is not None and (not of_stages or link.extra_ns >= saved_by_stages_ns(state))
+    if is_more and costs_much(link, state["duration_ns"]):
+        return f"Beside that: {headline_of_link(link, state['duration_ns'])}"
+    return of_stages
 
 
 def _overlap(state: State) -> str:

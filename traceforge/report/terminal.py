@@ -31,7 +31,8 @@ def verdict_lines(context: Context) -> list[str]:
     after = [*_cost(context), *_next(verdict.next_step)]
     trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 2)]
     room = _LINES - len(headline) - len(after) - len(trust)
-    further = _further(context)[: max(0, room - _LEAST_EXPLAINED)]
+    least = len(_indented(verdict.explanation, _LEAST_EXPLAINED))
+    further = _further(context)[: max(0, room - least)]
     explanation = _indented(verdict.explanation, max(1, min(_MOST_EXPLAINED, room - len(further))))
     return plain([*headline, *explanation, *after, *further, *trust][:_LINES])
 

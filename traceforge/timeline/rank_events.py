@@ -1,8 +1,8 @@
 """Events of ranks by class, on the common clock. In: raw events. Out: `RankEvents`, arrays of one rank each.
 
 The training thread is the one that marks steps; where none does, the one with most operations and annotations, and
-where there are none of these, the one that launches most. A thread that runs operations which launch work goes on for
-it: PyTorch runs the backward pass of a device on a thread of its own, for which the training thread waits.
+where there are none of these, the one that launches most. A thread of the backward pass that launches work goes on for
+it: PyTorch runs that of a device on a thread of its own, for which the training thread waits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,8 @@ step AS (
   JOIN align.step AS s USING (run_id, rank)
   WHERE r.has_device AND s.annotation IS NOT NULL
 )
-SELECT k.source_id, k.kind_id, LIST_POSITION($4, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id, n.events
+SELECT k.source_id, k.kind_id, LIST_POSITION($4, c.class) - 1 AS code, COALESCE(k.track_id, -1) AS track_id, n.events,
+  c.class = 'operation' AND REGEXP_MATCHES(k.name, $5) AS is_backward
 FROM raw.event_kind AS k
 JOIN counted AS n USING (source_id, kind_id)
 JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
@@ -86,7 +87,7 @@ class RankEvents:
 
     Attributes:
         wherever: what computes, copies or communicates, on whatever stream or thread.
-        training: all that the training thread does, and threads that launch work for it.
+        training: all that the training thread does, and what threads of the backward pass do for it.
     """
 
     wherever: Mapping[str, Events]
@@ -100,7 +101,7 @@ def classes() -> list[str]:
 
 def read_events(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, RankEvents]]:
     """The events of each rank of a batch."""
-    kinds = batch.by_file(store, _KINDS, [classes()])
+    kinds = batch.by_file(store, _KINDS, [classes(), vocabulary().backward_operations])
     courses = read_courses(store, batch.run_id)
     pieces: Iterable[Parts] = batch.in_pieces(store, _EVENTS)
     if len(batch.ranks) > 1:
@@ -126,7 +127,7 @@ def _parts(events: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _training_tracks(kinds: pl.DataFrame) -> set[int]:
-    """Numbers of the training thread and of those that launch operations for it; none where nothing marks it."""
+    """Numbers of the training thread and of those of its backward pass; none where nothing marks it."""
     names = classes()
     code = pl.col("code")
     for marks in (_MARKING, _LAUNCHING):
@@ -135,10 +136,9 @@ def _training_tracks(kinds: pl.DataFrame) -> set[int]:
             steps = pl.col("events").filter(code == names.index("iteration")).sum()
             tracks = marking.group_by("track_id").agg(steps=steps, events=pl.col("events").sum())
             first = tracks.sort("steps", "events", "track_id", descending=[True, True, False])["track_id"][0]
-            working, launching = (
-                set(kinds.filter(code == names.index(name))["track_id"]) for name in ("operation", "launch")
-            )
-            return {int(first)} | (working & launching)
+            launching = kinds.filter(code == names.index("launch"))["track_id"]
+            backward = kinds.filter("is_backward", pl.col("track_id").is_in(launching.implode()))["track_id"]
+            return {int(first), *backward.to_list()}
     return set()
 
 
@@ -146,7 +146,8 @@ def by_class(kinds: pl.DataFrame, pieces: Iterable[pl.DataFrame], clock: ClockCo
     """Events by class, in their order; there may be millions, of which only what is asked for is kept.
 
     Args:
-        kinds: kind_id, code (the place of its class in `classes()`), track_id and the number of events of each.
+        kinds: kind_id, code (the place of its class in `classes()`), track_id, the number of events of each, and whether
+            they are operations of the backward pass (`is_backward`).
         pieces: kind_id, raw_start_ns and duration_ns of all events, some at a time; of kinds that are not listed, too.
         clock: of the rank.
     """

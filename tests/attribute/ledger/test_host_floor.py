@@ -95,6 +95,26 @@ def test_hosts_of_the_same_machine_are_no_measure_where_there_are_others() -> No
         assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([left_ns] * 4)
 
 
+def test_a_machine_is_known_of_ranks_whose_hosts_are_not_looked_at() -> None:
+    # given ranks 0 and 1, of four, that are looked at: rank 1 shares the machine of rank 2, which is slow
+    hosts = HostFloor(
+        places=np.arange(1, 4),
+        ranks=np.array([0, 1]),
+        host_ns=np.array([[60.0, 140.0]] * 3),
+        role=np.array([0, 0]),
+        machine=np.array([0, 1, 1, 0]),
+        starved_ns=np.full(3, 150.0),
+    )
+
+    assert (hosts.least_ns(frozenset({2})), hosts.least_ns(frozenset({3}))) == (180, 420)
+
+
+def test_where_no_host_is_left_the_others_would_be_as_the_usual_one() -> None:
+    hosts = floor_of([[100, 110, 140]] * 3)
+
+    assert hosts.least_ns(frozenset({0, 1, 2})) == 3 * 110
+
+
 def test_of_stages_the_one_whose_hosts_need_most_counts() -> None:
     hosts = floor_of([[10, 10, 10, 90]] * 3, role=[0, 0, 0, 1])
 

@@ -226,21 +226,20 @@ class Counterfactual:
             other._recorded = record(self._model, on_device={_ON_DEVICE})
         return other
 
-    def limited_by(self, hosts: HostFloor) -> "Counterfactual":
-        """The same run with hosts that need another time for themselves."""
+    def limited_by(self, hosts: HostFloor | None) -> "Counterfactual":
+        """The same run with hosts that need another time for themselves, or none; it shares the replays."""
         other = copy(self)
-        other._hosts, other._kept = hosts, {}
+        other._hosts = hosts
         return other
 
     def without_ns(self, sources: Sequence[BlamedTime]) -> Amounts:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
         key = frozenset(map(id, sources))
         if key not in self._kept:
-            lasted = self._lasted(_changed(self._measured, sources, -1))
-            if self._hosts is not None and sources:
-                lasted = self._hosts.lasted_ns(self.without_ns([]), lasted, _ranks_of(sources))
-            self._kept[key] = lasted
-        return self._kept[key]
+            self._kept[key] = self._lasted(_changed(self._measured, sources, -1))
+        if self._hosts is None or not sources:
+            return self._kept[key]
+        return self._hosts.lasted_ns(self.without_ns([]), self._kept[key], _ranks_of(sources))
 
     def isolated_cost_ns(self, source: BlamedTime) -> Amounts:
         """By how much a source alone would lengthen iterations in which all else is at its reference, shape (I,)."""

@@ -122,10 +122,12 @@ def finding_costs(
     coupled = partial(costs_if, replays, sources, players, places, likely)
     at_ends = [[coupled(end) for end in both] for both in scenarios.ends if found]
     open_to = [likely, *(coupled(one) for one in scenarios.possible if players)]
+    limited = None
     if hosts is not None:
-        open_to.append(_costs(replays.limited_by(hosts.without_doubt()), sources, players, places))
+        limited = _costs(replays.limited_by(hosts.without_doubt()), sources, players, places)
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
-    left = _left(replays, found, sources, likely, places)
+    # Hosts limit the sum of what is saved, not each iteration.
+    left = _left(replays.limited_by(None), found, sources, likely, places)
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
     for n, one in enumerate(found):
         effect, source = one.effect, sources[n]
@@ -136,7 +138,9 @@ def finding_costs(
             estimate = widened(_estimate(likely[n, kind], effect, known, rng), ends)
             estimate = _corrected(estimate, left[n], len(effect.affected) / len(places))
             moved = [float((costs[n, kind] - likely[n, kind]).mean()) for costs in open_to]
-            estimates[kind] = reaching(estimate, min(moved), max(moved) + one.beside_ns)
+            estimate = reaching(estimate, min(moved), max(moved) + one.beside_ns)
+            limit = limited[n, kind] if limited is not None else None
+            estimates[kind] = estimate if limit is None else _down_to(estimate, float(limit.mean()))
         delay, hit = estimates.get("delay", _of_ledger(effect)), effect.affected_delay_ns
         if (n, "delay") in likely:
             hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
@@ -156,7 +160,7 @@ def finding_costs(
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
                 together_ns=together,
                 open_ns=max(float((costs[n, "saved"] - likely[n, "saved"]).mean()) for costs in open_to),
-                host_limited_ns=None if hosts is None else float(open_to[-1][n, "saved"].mean()),
+                host_limited_ns=None if limited is None else float(limited[n, "saved"].mean()),
             )
         )
     return result
@@ -206,6 +210,11 @@ def reaching(estimate: CostEstimate, below_ns: float, above_ns: float) -> CostEs
     if estimate.low_ns is None or estimate.high_ns is None:
         return estimate
     return CostEstimate(estimate.mean_ns, estimate.low_ns + below_ns, estimate.high_ns + above_ns)
+
+
+def _down_to(estimate: CostEstimate, least_ns: float) -> CostEstimate:
+    """An estimate that may as well be as little."""
+    return replace(estimate, low_ns=None if estimate.low_ns is None else min(estimate.low_ns, least_ns))
 
 
 def _costs(

@@ -96,7 +96,7 @@ def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.
     limited_ns = cost.host_limited_ns
     if limited_ns is not None and limited_ns <= (1 - thresholds.CLOSE_SHARE) * cost.saved.mean_ns:
         notes.append(
-            "Hosts of other ranks seem to need nearly as long by themselves. Unless they wait for their devices in what"
+            "Hosts seem to need nearly as long by themselves. Unless they wait for their devices in what"
             f" looks like work, mending it saves {format_ns(max(0.0, limited_ns))}."
         )
     if cost.left_ns:

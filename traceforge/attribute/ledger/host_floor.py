@@ -29,11 +29,11 @@ class HostFloor:
 
     Attributes:
         places: iterations of the model that count, shape (J,); not the first, which ends later by what devices have
-            left to do when hosts are done.
+            left to do when hosts are done, nor one that follows an iteration that was left out.
         ranks: places of the ranks whose hosts are known, shape (H,).
         host_ns: what each host needs for each, shape (J, H).
         role: number shared by ranks that do the same, shape (H,).
-        machine: number shared by ranks of one host, shape (H,).
+        machine: number shared by ranks of one host, of all ranks, shape (R,).
         starved_ns: for how long some device lacks work in each iteration, shape (J,).
     """
 
@@ -51,18 +51,22 @@ class HostFloor:
         return max(float(np.median(own)) for own in roles)
 
     def without_doubt(self) -> "HostFloor":
-        """The same if nothing that hosts seem to do is a wait for their devices, though these do not lack work."""
+        """The same as if nothing that hosts seem to do were a wait for their devices, however little these lack work."""
         return replace(self, starved_ns=np.full(len(self.places), np.inf))
 
     def least_ns(self, but: frozenset[int]) -> float:
         """What the iterations that count take at least, in sum, if some ranks' hosts need no time.
 
         Other ranks of the same machine may be slow for the same reason, so that they are no measure, if there are more.
+        Where no host is left, they would be as the usual one.
         """
-        is_own = np.isin(self.ranks, sorted(but))
-        is_near = np.isin(self.machine, self.machine[is_own])
+        own = np.array(sorted(but), dtype=np.int64)
+        is_own = np.isin(self.ranks, own)
+        is_near = np.isin(self.machine[self.ranks], self.machine[own])
         others = ~(is_own if is_near.all() else is_near)
-        return float(self.host_ns[:, others].sum(axis=0).max(initial=0.0))
+        if not others.any():
+            return self.usual_ns * len(self.places)
+        return float(self.host_ns[:, others].sum(axis=0).max())
 
     def lasted_ns(self, before_ns: Amounts, lasted_ns: Amounts, but: frozenset[int]) -> Amounts:
         """Iterations without some loss, no shorter in sum than the hosts of the other ranks allow, shape (I,).
@@ -94,7 +98,8 @@ class HostFloor:
 def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | None:
     """What hosts of a run need; None where none was looked at."""
     found = store.query(_NEEDS, [run_id])
-    iterations = np.intersect1d(found["iteration"].to_numpy(), model.iterations[1:])
+    after_another = model.iterations[1:][np.diff(model.iterations) == 1]
+    iterations = np.intersect1d(found["iteration"].to_numpy(), after_another)
     table = found.pivot(on="rank", index="iteration", values="host_ns").sort("iteration")
     known = [name for name in table.columns if name != "iteration"]
     if not len(iterations) or not known:
@@ -103,7 +108,7 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
     ranks = np.searchsorted(model.ranks, np.array(known, dtype=np.int64))
     role = np.zeros(len(ranks), dtype=np.int64) if model.role is None else model.role[ranks]
     host_of = dict(store.rows(_HOSTS, [run_id]))
-    names = [host_of.get(int(rank)) or f"of rank {rank}" for rank in known]
+    names = [host_of.get(rank) or f"of rank {rank}" for rank in model.ranks.tolist()]
     starved_of = dict(store.rows(_STARVED, [run_id]))
     return HostFloor(
         places=np.searchsorted(model.iterations, iterations),

@@ -40,6 +40,7 @@ WHERE c.run_id = ? AND NOT c.complete AND NOT i.is_partial
 
 # Host activities that only a trace of the host's operations shows.
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
+_STANDING = frozenset({"stall", "unnamed"})
 _UNNAMED = ("idle", "unnamed")
 _COMPUTING = cause_of_work("compute", None)
 _STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
@@ -122,7 +123,7 @@ def by_cause(model: StepModel) -> StepModel:
     if unnamed and launching:
         of_rank = of_rank.copy()
         of_rank[:, unnamed] = 0
-        standing = [k for k, (_, activity) in enumerate(model.kinds) if activity == "unnamed"]
+        standing = [k for k, (_, activity) in enumerate(model.kinds) if activity in _STANDING]
         is_late = _above_typical(model, launching) > _above_typical(model, standing)
         for rank, late in enumerate(is_late.tolist()):
             of_rank[rank, unnamed, targets.index(_LAUNCHING if late else _STALLED)] = 1
