@@ -19,7 +19,7 @@ CONFIDENCE = "SELECT confidence FROM attribute.verdict"
 
 def job(
     fetching_ns: Callable[[int, int], int],
-    computing_ns: Callable[[int], int] = lambda rank: 30 * MS,
+    computing_ns: Callable[[int, int], int] = lambda rank, step: 30 * MS,
     ranks: int = RANKS,
     *,
     is_recorded: bool = True,
@@ -29,7 +29,7 @@ def job(
 
     Args:
         fetching_ns: of a rank in a step.
-        computing_ns: of a rank.
+        computing_ns: of a rank in a step.
         is_recorded: whether there are events of what fetches input.
         uneven: steps in which rank 0 communicates once more, so that they cannot be judged.
     """
@@ -38,7 +38,7 @@ def job(
     for n in range(STEPS):
         issued = [host[rank] + fetching_ns(rank, n) for rank in range(ranks)]
         starts = [max(device[rank], issued[rank] + MS) for rank in range(ranks)]
-        arrivals = [start + computing_ns(rank) for rank, start in enumerate(starts)]
+        arrivals = [start + computing_ns(rank, n) for rank, start in enumerate(starts)]
         end = max(arrivals) + MS
         for rank, trace in enumerate(traces):
             at = issued[rank]
@@ -71,7 +71,7 @@ def test_a_job_all_of_whose_hosts_fetch_input_all_the_time_accuses_nobody_and_sa
 
 
 def test_steps_that_cannot_be_judged_give_hosts_no_more_time_for_those_that_can() -> None:
-    # given two of them: from the completion before to the one after there are two steps, of which hosts are known in one
+    # given two of them: between the completions around them are two steps, one of which has no known hosts
     ((kind, headline, _, _),) = rows_of(job(varied, uneven=(4, 9)), VERDICT)
 
     assert (kind, str(headline).split(":")[0]) == ("nothing_significant", "Nothing significant")
@@ -87,7 +87,7 @@ def test_one_rank_that_fetches_input_for_longer_than_the_others_compute_is_named
 
 def test_a_slow_device_may_cost_no_more_than_the_next_host_leaves_of_it() -> None:
     # given devices that compute 30 ms, one 80; hosts that need 62, unless what they do is a wait for these devices
-    store = job(lambda _rank, _step: 60 * MS, lambda rank: 80 * MS if rank == 1 else 30 * MS)
+    store = job(lambda _rank, _step: 60 * MS, lambda rank, _step: 80 * MS if rank == 1 else 30 * MS)
 
     columns = "summary, delay_ns_per_iteration, delay_low_ns, cost_note, confidence"
     ((summary, delay_ns, low_ns, note, confidence),) = rows_of(
@@ -104,7 +104,7 @@ def test_a_slow_device_may_cost_no_more_than_the_next_host_leaves_of_it() -> Non
 
 def test_who_may_cost_next_to_nothing_because_hosts_are_as_slow_is_not_certain() -> None:
     # given hosts that seem to need 80 of the 81 ms themselves
-    store = job(lambda _rank, _step: 78 * MS, lambda rank: 80 * MS if rank == 1 else 30 * MS)
+    store = job(lambda _rank, _step: 78 * MS, lambda rank, _step: 80 * MS if rank == 1 else 30 * MS)
 
     sql = "SELECT summary, confidence FROM attribute.finding WHERE finding_id = 0"
     ((summary, confidence),) = rows_of(store, sql)
@@ -114,7 +114,7 @@ def test_who_may_cost_next_to_nothing_because_hosts_are_as_slow_is_not_certain()
 
 def test_hosts_that_wait_for_their_devices_under_the_name_of_their_input_set_no_pace() -> None:
     # given devices that always have work: 60 ms of it, for which hosts seem to fetch input
-    ((kind, _, explanation, step),) = rows_of(job(varied, lambda _rank: 75 * MS), VERDICT)
+    ((kind, _, explanation, step),) = rows_of(job(varied, lambda _rank, _step: 75 * MS), VERDICT)
 
     assert kind == "nothing_significant"
     assert "Input-bound" not in str(explanation)
@@ -148,7 +148,7 @@ def test_a_hosts_own_work_is_its_step_without_waits() -> None:
 
 def test_what_no_host_records_anything_of_in_any_step_is_work_of_them_all() -> None:
     # given hosts of whose 60 ms, a few less or more, nothing is recorded: Python between operations
-    store = job(lambda rank, step: varied(rank, step, 1.2), lambda _rank: 3 * MS, is_recorded=False)
+    store = job(lambda rank, step: varied(rank, step, 1.2), lambda _rank, _step: 3 * MS, is_recorded=False)
 
     least = "MIN(unnamed_ns) OVER (PARTITION BY iteration)"
     sums = f"SELECT iteration, rank, host_ns + {least} AS host_ns FROM attribute.host_pace"
@@ -168,6 +168,15 @@ def test_what_one_host_alone_does_without_an_event_is_no_work_of_the_others() ->
 
 
 def test_a_host_of_which_nothing_is_recorded_while_its_device_computes_may_wait_for_it() -> None:
-    store = job(varied, lambda _rank: 60 * MS, is_recorded=False)
+    store = job(varied, lambda _rank, _step: 60 * MS, is_recorded=False)
 
     assert rows_of(store, "SELECT MEDIAN(host_ns) < 10000000 FROM attribute.host_need") == [(True,)]
+
+
+def test_what_hosts_leave_of_a_cost_may_be_little_but_not_less_than_nothing() -> None:
+    # given rank 1, which computes for 130 in every third step, and hosts that need as long as all steps in sum
+    slow = [1, 4, 7, 10, 13]
+    store = job(lambda _rank, _step: 60 * MS, lambda rank, step: 130 * MS if rank == 1 and step in slow else 30 * MS)
+
+    costs = "SELECT subject, delay_low_ns >= 0, delay_low_ns < 5000000 FROM attribute.finding WHERE finding_id = 0"
+    assert rows_of(store, costs) == [("1", True, True)]

@@ -11,6 +11,7 @@ import pytest
 from tests.given import MS, Trace, rows_of
 from tests.stories import Run, told
 from traceforge.attribute.link_text import UnevenLink, uneven_link
+from traceforge.attribute.verdict import _beside_finding
 
 LOADS = """
 SELECT low_host, high_host, messages, exchanges_per_iteration, transfer_ns, usual_transfer_ns
@@ -73,6 +74,16 @@ def test_a_finding_does_not_hide_a_link_that_is_always_slow() -> None:
 
     assert str(headline).startswith("Rank 0 computes longer")
     assert "Beside that: Messages between hosts b and c take 8.00 ms" in str(explanation)
+
+
+@pytest.mark.parametrize(("extra_ns", "first"), [(30, "Messages between"), (29, "Stage 1 (ranks 2, 3)")])
+def test_beside_a_finding_the_link_or_the_stage_is_told_that_costs_more(extra_ns: int, first: str) -> None:
+    heavy = {"heavy_stage": 1, "heavy_ranks": [2, 3], "heavy_ns": 90, "mean_stage_ns": 60, "heavy_excess_share": 0.5}
+    of_finding = {"state": "finding", "finding_mode": "synchronization_amplification", "finding_ranks": [0]}
+    link = UnevenLink("between hosts b and c", 8, 1, extra_ns)
+
+    said = _beside_finding({**heavy, **of_finding, "duration_ns": 100, "link": link})
+    assert said.startswith(f"Beside that: {first}")
 
 
 @pytest.mark.parametrize(("second_ns", "hosts"), [(2 * MS - 1, "abc"), (3 * MS, "abc"), (8 * MS, "aab")])

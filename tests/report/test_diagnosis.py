@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from traceforge.report import Report, build_report
+from traceforge.report import Report, build_report, terminal
 from traceforge.report.context import Context
 from traceforge.report.diagnosis import Verdict, leading_sentences
 from traceforge.report.sections.verdict import bound_told
@@ -100,6 +100,21 @@ def test_where_lines_are_tight_the_explanation_gives_way_to_how_far_to_trust_it(
     trust = next(number for number, line in enumerate(usual) if line.startswith("  trust:"))
     assert lines[trust - len(usual) :] == usual[trust:]
     assert len(lines) <= 15
+
+
+def test_a_short_explanation_leaves_its_lines_to_other_findings(
+    costly_but_less_sure: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given three lines for the explanation and what else was found
+    costly_but_less_sure.execute("UPDATE attribute.verdict SET explanation = 'One line.'")
+    costly_but_less_sure.execute("UPDATE attribute.finding SET summary = ? WHERE finding_id = 1", ["Many words. " * 40])
+    usual = report_of(costly_but_less_sure).verdict_lines
+    others = 2
+    monkeypatch.setattr(terminal, "_LINES", len(usual))
+    assert sum(line.startswith("  also:") for line in usual) == 1
+
+    monkeypatch.setattr(terminal, "_LEAST_EXPLAINED", 1 + others)
+    assert report_of(costly_but_less_sure).verdict_lines == usual
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def test_each_class_has_its_events_in_their_order_on_the_common_clock() -> None:
         ([(0, STEP, 8, 1), (1, COMPUTE, 7, 5), (2, OPERATION, 7, 9)], {"iteration"}),
         ([(1, OPERATION, 8, 1), (2, OPERATION, 7, 2), (3, INPUT, 8, 1)], {"operation"}),
         ([(0, LAUNCH, 7, 1), (1, OPERATION, 7, 1), (2, OPERATION, 8, 1)], {"launch", "operation"}),
-        # Backward (kind 4) has a thread of its own, which launches. One that runs other operations and launches saves the
-        # model, say, beside the step; one that only launches, or only runs operations, is not of it either.
+        # Backward (kind 4) has a thread of its own, which launches. One that runs other operations and launches saves
+        # the model, say, beside the step; one that only launches, or only runs operations, is not of it either.
         (
             [(0, STEP, 8, 1), (4, OPERATION, 7, 2), (2, LAUNCH, 7, 2), (3, INPUT, 7, 1)],
             {"iteration", "operation", "launch", "input"},

@@ -4,7 +4,8 @@
 -- device is held up by nothing else, though its device seems to wait for other ranks.
 -- Scope: run
 -- Reads: align.rank, align.rank_batch, align.step, align.name_class, align.clock_piece, raw.event_kind, raw.occurrence
--- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective
+-- Reads: graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, timeline.message, timeline.role
+-- Reads: align.is_step_name
 CREATE OR REPLACE TABLE attribute.host_pace (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -64,7 +64,7 @@ def said_of_hosts(bound: HostBound) -> str:
     needed, share = format_ns(bound.host_ns), format_share(bound.host_ns / bound.pace_ns)
     return (
         f"{name}: the usual host needs {needed}{doing}, {share} of the {format_ns(bound.pace_ns)} from one step to the"
-        " next, without a wait for its device that shows: faster devices or a faster network would hardly shorten it."
+        " next, and no wait for its device shows in it: faster devices or a faster network would hardly shorten it."
     )
 
 

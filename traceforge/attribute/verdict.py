@@ -337,8 +337,9 @@ def _beside_finding(state: State) -> str:
         return ""
     is_transfer = state["finding_mode"] in ("fabric_contention", "gpu_locality")
     of_stages, link = stages_beside_finding(state), None if is_transfer else state["link"]
-    is_more = link is not None and (not of_stages or link.extra_ns >= saved_by_stages_ns(state))
-    if is_more and costs_much(link, state["duration_ns"]):
+    if link is None or not costs_much(link, state["duration_ns"]):
+        return of_stages
+    if not of_stages or link.extra_ns >= saved_by_stages_ns(state):
         return f"Beside that: {headline_of_link(link, state['duration_ns'])}"
     return of_stages
 

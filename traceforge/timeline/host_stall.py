@@ -1,7 +1,8 @@
 """When a host stands still inside of an operation. In: events of the training thread. Out: intervals.
 
 Idea: an operation that a slow host runs begins others, and launches, all the time; one in which nothing begins or ends
-for milliseconds does not work slowly: something stopped its thread (garbage collection, a lock, another program).
+for milliseconds hardly works slowly: its thread may have been stopped (garbage collection, a lock, another program).
+Not handled: operations that compute on the host for as long.
 """
 
 import numpy as np

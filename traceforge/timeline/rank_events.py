@@ -146,8 +146,8 @@ def by_class(kinds: pl.DataFrame, pieces: Iterable[pl.DataFrame], clock: ClockCo
     """Events by class, in their order; there may be millions, of which only what is asked for is kept.
 
     Args:
-        kinds: kind_id, code (the place of its class in `classes()`), track_id, the number of events of each, and whether
-            they are operations of the backward pass (`is_backward`).
+        kinds: kind_id, code (the place of its class in `classes()`), track_id, the number of events of each, and
+            is_backward: whether they are operations of the backward pass.
         pieces: kind_id, raw_start_ns and duration_ns of all events, some at a time; of kinds that are not listed, too.
         clock: of the rank.
     """

@@ -170,7 +170,7 @@ def _spread_of_steps(own_ns: Delays | None, typical_ns: float) -> float:
 def _usual_spread(amounts_ns: Delays) -> tuple[float, float]:
     """Standard deviation of a run's usual iterations, and an amount below which a quarter of them lie.
 
-    Where only the first few are alike and all others far above, that falls between two levels, and is no spread.
+    Where only the first few are alike and all others far above, the quarter ends between two levels: no spread.
     """
     lowest, low = np.quantile(amounts_ns, _LOWER_RANGE)
     count = 1 + int(thresholds.LOW_USUAL * (len(amounts_ns) - 1))

@@ -122,9 +122,8 @@ def finding_costs(
     coupled = partial(costs_if, replays, sources, players, places, likely)
     at_ends = [[coupled(end) for end in both] for both in scenarios.ends if found]
     open_to = [likely, *(coupled(one) for one in scenarios.possible if players)]
-    limited = None
-    if hosts is not None:
-        limited = _costs(replays.limited_by(hosts.without_doubt()), sources, players, places)
+    doubt = None if hosts is None else replays.limited_by(hosts.without_doubt())
+    limited = None if doubt is None else _costs(doubt, sources, players, places)
     uncoupled = _saved_uncoupled(replays, scenarios, sources, places)
     # Hosts limit the sum of what is saved, not each iteration.
     left = _left(replays.limited_by(None), found, sources, likely, places)
@@ -139,18 +138,15 @@ def finding_costs(
             estimate = _corrected(estimate, left[n], len(effect.affected) / len(places))
             moved = [float((costs[n, kind] - likely[n, kind]).mean()) for costs in open_to]
             estimate = reaching(estimate, min(moved), max(moved) + one.beside_ns)
-            limit = limited[n, kind] if limited is not None else None
-            estimates[kind] = estimate if limit is None else _down_to(estimate, float(limit.mean()))
-        delay, hit = estimates.get("delay", _of_ledger(effect)), effect.affected_delay_ns
-        if (n, "delay") in likely:
-            hit = float(likely[n, "delay"][effect.affected].mean()) + left[n].mean_ns
+            estimates[kind] = _down_to(estimate, limited[n, kind].mean() if limited else None)
+        delay = estimates.get("delay", _of_ledger(effect))
         caused = source.rank_seconds_ns()[places]
         waited = len(run.model.ranks) * delay.mean_ns - (0 if source.is_transfer else float(caused.mean()))
         result.append(
             FindingCost(
                 delay=delay,
                 ledger_ns=effect.delay_ns_per_iteration,
-                affected_ns=hit,
+                affected_ns=_affected_ns(likely.get((n, "delay")), effect, left[n]),
                 saved=estimates["saved"],
                 isolated=estimates["isolated"],
                 waited_ns=max(0.0, waited),
@@ -160,7 +156,7 @@ def finding_costs(
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
                 together_ns=together,
                 open_ns=max(float((costs[n, "saved"] - likely[n, "saved"]).mean()) for costs in open_to),
-                host_limited_ns=None if limited is None else float(limited[n, "saved"].mean()),
+                host_limited_ns=float(limited[n, "saved"].mean()) if limited else None,
             )
         )
     return result
@@ -212,9 +208,16 @@ def reaching(estimate: CostEstimate, below_ns: float, above_ns: float) -> CostEs
     return CostEstimate(estimate.mean_ns, estimate.low_ns + below_ns, estimate.high_ns + above_ns)
 
 
-def _down_to(estimate: CostEstimate, least_ns: float) -> CostEstimate:
-    """An estimate that may as well be as little."""
-    return replace(estimate, low_ns=None if estimate.low_ns is None else min(estimate.low_ns, least_ns))
+def _down_to(estimate: CostEstimate, least_ns: float | None) -> CostEstimate:
+    """An estimate that may as well be as little; None where it may not."""
+    if least_ns is None or estimate.low_ns is None:
+        return estimate
+    return replace(estimate, low_ns=min(estimate.low_ns, least_ns))
+
+
+def _affected_ns(delay_ns: Amounts | None, effect: Effect, left: ReplayResidual) -> float:
+    """What a finding costs an affected iteration, by replay or else by the ledger."""
+    return effect.affected_delay_ns if delay_ns is None else float(delay_ns[effect.affected].mean()) + left.mean_ns
 
 
 def _costs(

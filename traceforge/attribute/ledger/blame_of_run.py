@@ -20,7 +20,7 @@ from traceforge.store.database import Store
 
 
 def blame_of_run(store: Store, run_id: int) -> Amounts:
-    """What each owner of a run owns; of a run without a ledger nothing. The array is shared (`Store.once`): do not change it."""
+    """What each owner of a run owns; of a run without a ledger nothing. Shared (`Store.once`): do not change it."""
     run = store.once(load_ledger_input, run_id)
     return np.zeros((0, 0)) if run is None else owned_ns(run, references(run.model))
 

@@ -51,7 +51,7 @@ class HostFloor:
         return max(float(np.median(own)) for own in roles)
 
     def without_doubt(self) -> "HostFloor":
-        """The same as if nothing that hosts seem to do were a wait for their devices, however little these lack work."""
+        """As if nothing that hosts seem to do were a wait for their devices, however little these lack work."""
         return replace(self, starved_ns=np.full(len(self.places), np.inf))
 
     def least_ns(self, but: frozenset[int]) -> float:
