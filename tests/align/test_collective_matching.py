@@ -12,7 +12,7 @@ from tests.examples import examples
 from tests.given import MS, US, Trace, rows_of
 from tests.stories import told
 from traceforge.align.collective_matching import ABSENT, match
-from traceforge.align.sequence_alignment import CallSequence, align_sequences
+from traceforge.align.sequence_alignment import CallSequence, align_sequences, is_renumbered
 from traceforge.store.database import Store
 
 ARRIVALS = """
@@ -337,3 +337,40 @@ def test_ranks_that_read_one_clock_match_though_the_spread_of_their_ends_changes
     found = match([first, second])
 
     assert found.place.tolist() == [[n, n] for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "apart_ms", "is_contradicted"),
+    [
+        (3, 151, True),  # three steps of 50 later: clocks are 1 apart
+        (-3, -149, True),
+        (3, 1, False),  # a rank that counts its steps otherwise
+        (3, 6000, False),  # clocks that tell nothing either way
+        (0, 151, False),
+    ],
+)
+def test_steps_of_other_numbers_are_not_paired_where_clocks_deny_it(
+    ahead: int, apart_ms: int, is_contradicted: bool
+) -> None:
+    # given seven steps of 50 with two calls each, and one call before the first
+    iteration = np.array([-1, *np.repeat(np.arange(10, 17), 2)])
+    end_ns = (np.arange(15) * 25 + 40) * MS
+    other = np.where(iteration < 0, -1, iteration + ahead)
+
+    assert is_renumbered(iteration, end_ns, other, end_ns + apart_ms * MS) == is_contradicted
+
+
+def test_ranks_that_record_as_many_steps_of_other_numbers_meet_in_those_of_one_number() -> None:
+    # given steady steps of 50, of which rank 0 records 10 to 19 and rank 1, whose clock is 2 ahead, 13 to 22
+    traces = []
+    for rank, first in enumerate((10, 13)):
+        trace = Trace(rank)
+        for n in range(first, first + 10):
+            start = n * 50 * MS + 2 * MS * rank
+            trace.step(n, start, start + 50 * MS).kernel(start, start + 30 * MS)
+            trace.collective(start + 30 * MS, start + 40 * MS, group="0", ranks=range(2))
+        traces.append(trace)
+    store = told(*traces, stage="align timeline")
+
+    matched = "SELECT COUNT(*), MIN(iteration), MAX(iteration) FROM timeline.collective WHERE complete"
+    assert rows_of(store, matched) == [(7, 13, 19)]

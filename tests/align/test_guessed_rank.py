@@ -34,6 +34,20 @@ def test_a_number_in_the_name_goes_before_the_device() -> None:
     assert guess(*said) == ("rank_from_name", [2, 3, 1, 0])
 
 
+def test_folders_that_are_called_by_a_number_hold_a_rank_each() -> None:
+    said = [{"path": f"logs/attempt_0/{name}/trace.json.gz"} for name in ("2", "rank 1", "0")]
+
+    assert guess(*said) == ("rank_from_name", [2, 1, 0])
+
+
+def test_the_handlers_names_hold_the_process() -> None:
+    # given files of one device each, as their processes see it, on two hosts
+    names = ("node1_299.1700000000000047514", "node0_820.1700000000000023757", "node0_811.1700000000000015838")
+    said = [{"path": f"run/{name}.pt.trace.json.gz", "host": name[:5]} for name in names]
+
+    assert guess(*said) == ("rank_from_process", [2, 1, 0])
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -8,6 +8,7 @@ from tests.attribute.jobs import traces_of, verdict_of
 from tests.given import MS, US, Trace, built, data_parallel_job, store_of
 from tests.stories import told
 from traceforge.attribute.excluded import without_owner
+from traceforge.attribute.verdict import _of_logs
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
 from traceforge.store.stage import stage_documents
@@ -291,3 +292,17 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
 
     assert (verdict["kind"], verdict["confidence"]) == ("nothing_significant", "low")
     assert str(verdict["headline"]).startswith("Nothing is certain, as files are cut short; from what is left: rank 1")
+
+
+@pytest.mark.parametrize(
+    ("notice", "said"),
+    [
+        (None, "They show no problem of configuration; see"),
+        (
+            "All links run over TCP sockets.",
+            "What they show may be intended, or a problem: All links run over TCP sockets. See",
+        ),
+    ],
+)
+def test_of_logs_alone_what_need_not_be_a_problem_is_told_as_well(notice: str | None, said: str) -> None:
+    assert _of_logs({"problems": 0, "first_notice": notice}).startswith(said)

@@ -17,7 +17,7 @@ from functools import reduce
 import numpy as np
 
 from traceforge.align.pairwise_offset import Jump, jump_place
-from traceforge.align.sequence_alignment import CallSequence, Numbers, align_sequences, is_shifted
+from traceforge.align.sequence_alignment import CallSequence, Numbers, align_sequences, is_renumbered, is_shifted
 from traceforge.thresholds import align as thresholds
 
 ABSENT = -1
@@ -291,10 +291,14 @@ def _share(starts: Numbers, ends: Numbers) -> float:
 def _is_shifted(matching: Matching, calls: Sequence[CallSequence]) -> bool:
     """Whether a rank's window begins elsewhere in the loop than the first one's."""
     some = matching.place[:_SAMPLE]
-    kinds, ends = (
-        [getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)] for field in ("kind", "end_ns")
+    kinds, ends, steps = (
+        [getattr(own, field)[place] for own, place in zip(calls, some.T, strict=True)]
+        for field in ("kind", "end_ns", "iteration")
     )
-    return any(is_shifted(kinds[0], ends[0], kind, end) for kind, end in zip(kinds[1:], ends[1:], strict=True))
+    return any(
+        is_renumbered(steps[0], ends[0], step, end) or is_shifted(kinds[0], ends[0], kind, end)
+        for kind, end, step in zip(kinds[1:], ends[1:], steps[1:], strict=True)
+    )
 
 
 def _shift(ends_ns: Numbers) -> Numbers:

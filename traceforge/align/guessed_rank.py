@@ -28,6 +28,9 @@ _PROCESSES = (
     "the order of their numbers, host by host, are taken for the ranks of one job"
 )
 
+# PyTorch's own handler writes `node7_4711.1698955063.pt.trace.json`, and the process nowhere else.
+_PROCESS_IN_NAME = r"_(\d{1,10})\.(?:\d+\.)?pt\.trace\.json"
+
 
 class GuessedRanks(NamedTuple):
     """A rank for each file, with the code of the issue that says how it was guessed, and the sentence."""
@@ -46,6 +49,8 @@ def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
     """
     if not files["rank"].is_null().all():
         return None
+    named = files["path"].str.extract(_PROCESS_IN_NAME).cast(pl.Int64, strict=False)
+    files = files.with_columns(process=pl.coalesce("process", named))
     if (ranks := _by_name(files)) is not None:
         return GuessedRanks(ranks, "rank_from_name", _NAMES)
     if (ranks := _by_device(files)) is not None:

@@ -74,6 +74,21 @@ def is_shifted(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns
     return best is not None and thresholds.LEAST_SHIFT_GAIN * best[0] < width and abs(best[1]) < abs(offset)
 
 
+def is_renumbered(iteration: Numbers, end_ns: Numbers, other_iteration: Numbers, other_end_ns: Numbers) -> bool:
+    """Whether equal sequences pair iterations of different numbers, always apart by as many, and clocks deny that.
+
+    Steps that take nearly the same time agree under any shift; clocks are far closer where the numbers are equal.
+    """
+    counted = (iteration >= 0) & (other_iteration >= 0)
+    ahead = np.unique((other_iteration - iteration)[counted])
+    numbers, first = np.unique(iteration[counted], return_index=True)
+    if len(ahead) != 1 or not ahead[0] or len(numbers) <= 1:
+        return False
+    lasting = np.median(np.diff(end_ns[counted][first]) / np.diff(numbers))
+    apart_ns = float(np.median((other_end_ns - end_ns)[counted]))
+    return bool(thresholds.LEAST_SHIFT_GAIN * abs(apart_ns - ahead[0] * lasting) < abs(apart_ns))
+
+
 def _best_shift(
     kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns: Numbers, comparisons: int
 ) -> tuple[int, int] | None:

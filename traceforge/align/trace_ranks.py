@@ -117,13 +117,17 @@ def _with_names(files: pl.DataFrame) -> pl.DataFrame:
 def numbered(files: pl.DataFrame) -> dict[int, int]:
     """By source, the number of its name that differs between all of them; empty where none does, or several disagree.
 
+    Files of one name, each in a folder of its own, are told by the folders' names.
+
     A name may hold it twice, counted from 0: `1764000000-TP-3-EP-3.trace.json.gz`, as SGLang writes where each rank
     has its own experts.
 
     Args:
         files: columns source_id and path.
     """
-    numbers = [_NUMBER.findall(PurePosixPath(path).name) for path in files["path"]]
+    paths = [PurePosixPath(path) for path in files["path"]]
+    is_one_name = len(paths) > 1 and len({path.name for path in paths}) == 1
+    numbers = [_NUMBER.findall(path.parent.name if is_one_name else path.name) for path in paths]
     if len({len(own) for own in numbers}) != 1:
         return {}
     varying = [column for column in zip(*numbers, strict=True) if len(set(column)) == files.height > 1]

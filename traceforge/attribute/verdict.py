@@ -293,7 +293,9 @@ def _explanation(store: Store, state: State) -> str:
 
 def _of_logs(state: State) -> str:
     if not state["problems"]:
-        return "They show no problem of configuration; see the section on the fabric."
+        if state["first_notice"] is None:
+            return "They show no problem of configuration; see the section on the fabric."
+        return f"What they show may be intended, or a problem: {state['first_notice']} See the section on the fabric."
     return f"{_LOGS_ALONE}: what {'it costs' if state['problems'] == 1 else 'these cost'} cannot be known from this."
 
 
