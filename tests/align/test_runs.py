@@ -1,5 +1,7 @@
 """Files that cannot be of one run become runs of their own, each with a name; none is left out without a word."""
 
+import pytest
+
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from traceforge import api
@@ -60,6 +62,39 @@ def test_jobs_of_one_time_in_folders_of_their_own_are_runs_by_folder() -> None:
         ("story", ["job/a/rank0.json", "job/a/rank1.json"]),
         ("story [b]", ["job/b/rank0.json", "job/b/rank1.json"]),
     ]
+
+
+def test_jobs_of_one_time_and_folder_are_runs_by_host_where_each_has_all_ranks() -> None:
+    # given two ranks of either host, which PyTorch's handler names by host and process
+    jobs = [(f"job/{host}_{70 + rank}.1700000000000000000.pt.trace.json", rank) for host in "ab" for rank in (0, 1)]
+    of_host = [_at(path, rank, 1) for path, rank in jobs]
+    for trace, (path, _) in zip(of_host, jobs, strict=True):
+        trace.host = path[4]
+    first, second = [path for path, _ in jobs[:2]], [path for path, _ in jobs[2:]]
+
+    assert rows_of(_split(*of_host), RUNS) == [("story", first), ("story [job, host b]", second)]
+    # and where a rank is of one host alone, they are of one job, of which some files are copies
+    of_host[3].rank = 2
+    assert rows_of(_split(*of_host), RUNS) == [("story", [path for path, _ in jobs])]
+
+
+@pytest.mark.parametrize("second_device", [1, 0])
+def test_windows_of_files_without_a_rank_are_runs_where_each_tells_its_ranks_apart(second_device: int) -> None:
+    # given a profiler whose schedule repeats, an hour apart, in two processes of a host, with nothing else but devices
+    starts = [1, 1 + HOUR]
+    names = [[f"a_{process}.17000000{n}0.pt.trace.json" for process in (70, 71)] for n in range(len(starts))]
+    traces = [
+        Trace(None, path=name, host="a").event("kernel", "gemm", start, start + 5 * MS, device=device)
+        for start, window in zip(starts, names, strict=True)
+        for name, device in zip(window, (0, second_device), strict=True)
+    ]
+
+    found = rows_of(_split(*traces), RUNS)
+    if second_device:
+        assert found == [("story", names[0]), ("story [window 2]", names[1])]
+    else:
+        # of processes on one device that do not communicate each is alone
+        assert len(found) == len(traces)
 
 
 def test_a_file_without_a_rank_is_analysed_alone() -> None:

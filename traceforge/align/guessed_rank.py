@@ -49,8 +49,7 @@ def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
     """
     if not files["rank"].is_null().all():
         return None
-    named = files["path"].str.extract(_PROCESS_IN_NAME).cast(pl.Int64, strict=False)
-    files = files.with_columns(process=pl.coalesce("process", named))
+    files = with_processes(files)
     if (ranks := _by_name(files)) is not None:
         return GuessedRanks(ranks, "rank_from_name", _NAMES)
     if (ranks := _by_device(files)) is not None:
@@ -58,6 +57,12 @@ def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
     if (ranks := _by_process(files)) is not None:
         return GuessedRanks(ranks, "rank_from_process", _PROCESSES)
     return None
+
+
+def with_processes(files: pl.DataFrame) -> pl.DataFrame:
+    """Files with the process that the name of one states, where nothing else does."""
+    named = files["path"].str.extract(_PROCESS_IN_NAME).cast(pl.Int64, strict=False)
+    return files.with_columns(process=pl.coalesce("process", named))
 
 
 def without_shared_names(files: pl.DataFrame) -> pl.DataFrame:

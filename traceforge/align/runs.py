@@ -1,11 +1,13 @@
 """Which run each file belongs to, where one folder holds several. Reads meta.source and raw facts; changes meta.run.
 
 A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
-another job) are other runs; so are files of the same time that lie in another folder, and each file without a rank.
+another job) are other runs; so are files of the same time that lie in another folder, or are of another host that has
+all ranks, and each file without a rank that nothing tells from others (see `guessed_rank`).
 The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
 `job [window 2]`. Execution traces without a timeline are divided by what their names say (see `trace_ranks`).
 Files that state different jobs are different runs, too (see `jobs`).
-Not handled: jobs at the same time in one folder that state nothing of it (one file a rank is used, see align.rank).
+Not handled: jobs at the same time in one folder, and on the same hosts, that state nothing of it (one file a rank is
+used, see align.rank).
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +18,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
+from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
@@ -139,11 +141,25 @@ def _of_job(files: pl.DataFrame) -> list[RunFiles]:
     files = without_shared_names(files)
     if guessed_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
+    if windows := _windows_of_processes(files):
+        return windows
     known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
     ranks = dict(files.select("source_id", "rank").rows())
     groups.sort(key=lambda group: -len({ranks[one] for one in group.files}))
     return [*groups, *_by_folder(files.filter(pl.col("rank").is_null()))]
+
+
+def _windows_of_processes(files: pl.DataFrame) -> list[RunFiles]:
+    """Files without ranks by window of the profiler, the fullest first; none where those of one are not told apart."""
+    files = with_processes(files)
+    process = files.select(pl.struct("host", "process").rank("dense")).to_series()
+    if files["rank"].is_not_null().any() or files["process"].has_nulls() or process.n_unique() == files.height:
+        return []
+    found = list(_by_window(files.with_columns(rank=process).sort("raw_first_ns", "source_id")))
+    if any(guessed_ranks(files.filter(pl.col("source_id").is_in(one.files))) is None for one in found):
+        return []
+    return sorted(found, key=lambda one: -len(one.files))
 
 
 def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
@@ -158,7 +174,7 @@ def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
 
 
 def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
-    """Files of one stretch of time each, in order; where one rank repeats in it, by folder as well."""
+    """Files of one stretch of time each, in order; where one rank repeats in it, by folder and by host as well."""
     if known.is_empty():
         return
     number = window_numbers(known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows())
@@ -168,8 +184,19 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
         label = f"window {place}" if len(windows) > 1 else ""
         repeats = window["rank"].n_unique() < window.height
         for (path,), own in window.group_by("folder", maintain_order=True) if repeats else [(("",), window)]:
-            named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name if repeats else ""]))
-            yield RunFiles(named or "files", own["source_id"].to_list())
+            for host, files in _by_host(own):
+                named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name if repeats else "", host]))
+                yield RunFiles(named or "files", files["source_id"].to_list())
+
+
+def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Files by host, where each of several has the same ranks, once each: two jobs of one time, a host each."""
+    hosts = files.partition_by("host", maintain_order=True)
+    ranks = {tuple(own["rank"].sort()) for own in hosts}
+    are_alike = len(hosts) > 1 and len(ranks) == 1 and not files["host"].has_nulls()
+    if not are_alike or any(len(set(own)) < len(own) for own in ranks):
+        return [("", files)]
+    return [(f"host {own['host'][0]}", own) for own in hosts]
 
 
 def window_numbers(files: Sequence[_Span]) -> list[int]:
