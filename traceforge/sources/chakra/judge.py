@@ -115,6 +115,8 @@ def refuse_old_versions(fields: Fields, kinds: Int64s, where: str) -> None:
 def find_frame(buffer: Bytes, first: int, size: int, is_last: bool) -> int | None:
     """Where, from `first` on, a frame with a sound node begins that another one or the end of the file follows.
 
+    What ends with the file begins with an id: the id of a node that is cut off may fit the rest of it as a length.
+
     Args:
         buffer: bytes, padded.
         first: the first place to look at.
@@ -127,8 +129,9 @@ def find_frame(buffer: Bytes, first: int, size: int, is_last: bool) -> int | Non
     candidates, starts = candidates[fitting], starts[fitting]
     ends = starts + lengths[fitting].astype(np.int64)
     sound = _are_full_nodes(buffer, starts, ends)
-    for place, end in zip(candidates[sound].tolist(), ends[sound].tolist(), strict=True):
-        if end == size or _may_follow(buffer, end, size, is_last):
+    has_id = buffer[starts] == _FIRST_BYTES[0]
+    for place, end, begins_with_id in zip(*(own[sound].tolist() for own in (candidates, ends, has_id)), strict=True):
+        if begins_with_id if end == size else _may_follow(buffer, end, size, is_last):
             return int(place)
     return None
 
