@@ -15,6 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from traceforge.align.trace_ranks import numbered
+from traceforge.store.naming import process_in_name
 from traceforge.thresholds import align as thresholds
 
 _DIGITS = re.compile(r"(\d+)")
@@ -27,9 +28,6 @@ _PROCESSES = (
     "no file states a rank, and processes share the number of a device, as under CUDA_VISIBLE_DEVICES; processes in "
     "the order of their numbers, host by host, are taken for the ranks of one job"
 )
-
-# PyTorch's own handler writes `node7_4711.1698955063.pt.trace.json`, and the process nowhere else.
-_PROCESS_IN_NAME = r"_(\d{1,10})\.(?:\d+\.)?pt\.trace\.json"
 
 
 class GuessedRanks(NamedTuple):
@@ -61,8 +59,8 @@ def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
 
 def with_processes(files: pl.DataFrame) -> pl.DataFrame:
     """Files with the process that the name of one states, where nothing else does."""
-    named = files["path"].str.extract(_PROCESS_IN_NAME).cast(pl.Int64, strict=False)
-    return files.with_columns(process=pl.coalesce("process", named))
+    named = [process_in_name(PurePosixPath(path).name) for path in files["path"]]
+    return files.with_columns(process=pl.coalesce("process", pl.Series(named, dtype=pl.Int64)))
 
 
 def without_shared_names(files: pl.DataFrame) -> pl.DataFrame:

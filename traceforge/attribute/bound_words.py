@@ -87,6 +87,7 @@ MEANWHILE = MappingProxyType(
         "launch": "the host launches work",
         "annotation": "the host is inside of annotated stretches",
         "synchronisation": "the host waits for the device",
+        "stall": "the host is inside of operations that begin nothing",
         "mpi_call": "the host is inside of calls to MPI",
     }
 )

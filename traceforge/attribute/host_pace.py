@@ -15,7 +15,7 @@ from traceforge.attribute.ledger.blame_of_run import blame_of_run
 from traceforge.attribute.ledger.ledger_input import ON_DEVICE, load_ledger_input
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.timeline.host_work import host_work, known
+from traceforge.timeline.host_work import explained, host_work
 from traceforge.timeline.layers import Intervals, Times, covered_before, intersect, join
 from traceforge.timeline.rank_events import NO_EVENTS, read_events
 
@@ -70,14 +70,14 @@ def _of_batch(store: Store, batch: RankBatch) -> pl.DataFrame:
         edges = [courses[one.rank].aligned(own[name].to_numpy()) for name in ("raw_start_ns", "raw_end_ns")]
         working = host_work(events, float(np.median(edges[1] - edges[0])))
         fetching = intersect(working, events.training.get("input", NO_EVENTS).union())
-        other = join(working, known(events))
+        known = join(working, explained(events))
         found.append(
             own.select("rank", "iteration").with_columns(
                 run_id=pl.lit(batch.run_id),
                 step_ns=pl.Series(edges[1] - edges[0]),
                 host_ns=pl.Series(_inside(working, edges)),
                 input_ns=pl.Series(_inside(fetching, edges)),
-                unnamed_ns=pl.Series(edges[1] - edges[0] - _inside(other, edges)),
+                unnamed_ns=pl.Series(edges[1] - edges[0] - _inside(known, edges)),
             )
         )
     if not found:

@@ -22,7 +22,8 @@ _DIGITS = re.compile(r"[0-9]{1,6}")
 # PyTorch appends the rank to whatever prefix the user chose for flight recorder dumps, such as `_dump_3`.
 _RANK_AT_END = re.compile(r"(?<!\d)(\d{1,6})(?:\.(?:pkl|pickle|bin|json|gz|zst))*$", re.IGNORECASE)
 _RANK_AT_END_OF = frozenset({"flight_recorder"})
-_HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_\d+\.(?:\d+\.)?pt\.trace\.json")
+_HOST_PID_NAME = re.compile(r"^(?P<host>.+?)_(?P<process>\d+)\.(?:\d+\.)?pt\.trace\.json")
+_LONGEST_PROCESS = 10
 # `rank_0.1698955063.pt.trace.json`: a worker name that the user chose; 0 is no process and `rank` no host.
 _COUNTS_RANKS = re.compile(r"(?:^|[^a-zA-Z])(?:rank|worker|r)$", re.IGNORECASE)
 
@@ -86,5 +87,16 @@ def _rank_in(name: str) -> re.Match[str] | None:
 
 def host_in_name(file_name: str) -> str | None:
     """Host of a name such as `node7_4711.1698955063.pt.trace.json.gz`, as PyTorch's own handler writes them."""
+    match = _of_handler(file_name)
+    return match["host"] if match else None
+
+
+def process_in_name(file_name: str) -> int | None:
+    """Process of such a name; the file states it nowhere else."""
+    match = _of_handler(file_name)
+    return int(match["process"]) if match and len(match["process"]) <= _LONGEST_PROCESS else None
+
+
+def _of_handler(file_name: str) -> re.Match[str] | None:
     match = _HOST_PID_NAME.match(file_name)
-    return match["host"] if match and not _COUNTS_RANKS.search(match["host"]) else None
+    return match if match and not _COUNTS_RANKS.search(match["host"]) else None

@@ -45,7 +45,7 @@ def host_work(events: RankEvents, step_ns: float) -> Intervals:
     return subtract(working, join(*(one.union() for one in waits)))
 
 
-def known(events: RankEvents) -> Intervals:
+def explained(events: RankEvents) -> Intervals:
     """When a host has an event, or its device computes or copies, for which a host without an event may wait."""
     of_host = (own.union() for name, own in events.training.items() if name not in _SPANS)
     return join(*of_host, *(events.wherever.get(name, NO_EVENTS).union() for name in ("compute", "copy")))
