@@ -73,6 +73,8 @@ def test_jobs_of_one_time_and_folder_are_runs_by_host_where_each_has_all_ranks()
     first, second = [path for path, _ in jobs[:2]], [path for path, _ in jobs[2:]]
 
     assert rows_of(_split(*of_host), RUNS) == [("story", first), ("story [job, host b]", second)]
+    # and of one rank each, what a name calls a host may be none: one file is left out, as a copy is
+    assert len(rows_of(_split(of_host[0], of_host[2]), RUNS)) == 1
     # and where a rank is of one host alone, they are of one job, of which some files are copies
     of_host[3].rank = 2
     assert rows_of(_split(*of_host), RUNS) == [("story", [path for path, _ in jobs])]

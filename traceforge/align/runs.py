@@ -190,11 +190,11 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
 
 
 def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """Files by host, where each of several has the same ranks, once each: two jobs of one time, a host each."""
+    """Files by host, where each has the same ranks, more than one, once each: two jobs of one time, a host each."""
     hosts = files.partition_by("host", maintain_order=True)
     ranks = {tuple(own["rank"].sort()) for own in hosts}
     are_alike = len(hosts) > 1 and len(ranks) == 1 and not files["host"].has_nulls()
-    if not are_alike or any(len(set(own)) < len(own) for own in ranks):
+    if not are_alike or any(len(own) == 1 or len(set(own)) < len(own) for own in ranks):
         return [("", files)]
     return [(f"host {own['host'][0]}", own) for own in hosts]
 
