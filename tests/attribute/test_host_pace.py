@@ -180,3 +180,41 @@ def test_what_hosts_leave_of_a_cost_may_be_little_but_not_less_than_nothing() ->
 
     costs = "SELECT subject, delay_low_ns >= 0, delay_low_ns < 5000000 FROM attribute.finding WHERE finding_id = 0"
     assert rows_of(store, costs) == [("1", True, True)]
+
+
+def test_what_hosts_take_of_a_cost_is_not_given_back_for_iterations_that_stay_longer() -> None:
+    # given hosts that fetch for 35 to 85 and are the bottleneck, so that some iterations are struck far harder
+    store = job(lambda rank, step: varied(rank, step, 25), lambda _rank, _step: 55 * MS)
+
+    # then the finding costs no more than judged iterations take above the reference
+    excess = "SELECT AVG(excess_ns) FROM attribute.excess JOIN timeline.iteration USING (iteration) WHERE NOT is_warmup"
+    ((cost_ns, excess_ns),) = rows_of(
+        store, f"SELECT delay_ns_per_iteration, ({excess}) FROM attribute.finding WHERE finding_id = 0"
+    )
+    assert cost_ns == pytest.approx(excess_ns, rel=0.02)
+
+
+def test_a_stall_inside_an_operation_beside_a_collective_is_its_hosts() -> None:
+    # host of rank 1   |aten::mm 1––––––––––––––40|launches
+    # device           |compute 10|collective ––––––––––––––100|       compute waits for that host
+    stall_ns, step_ns = 30 * MS, 125 * MS
+    traces = [Trace(rank, host=f"node{rank}") for rank in range(RANKS)]
+    for n in range(STEPS):
+        now = n * step_ns + n * stall_ns
+        for rank, trace in enumerate(traces):
+            begun = now + 10 * MS + (stall_ns if rank == 1 else 0)
+            trace.step(n, now, now + step_ns + stall_ns)
+            trace.kernel(now, now + 10 * MS, launch_ns=now)
+            trace.collective(now + 10 * MS, now + 100 * MS, issue_ns=now + 5, group="0", ranks=range(RANKS))
+            if rank == 1:
+                trace.host_work("autograd::engine::evaluate_function: MulBackward0", now + MS, begun - 10)
+            trace.host_work("aten::mm", begun - 9, begun + 9).kernel(begun, begun + 100 * MS, launch_ns=begun)
+            trace.collective(
+                begun + 100 * MS, now + step_ns + stall_ns, issue_ns=begun + 20, group="0", ranks=range(RANKS)
+            )
+    ((cause, subject, delay_ns),) = rows_of(
+        told(*traces), "SELECT cause, subject, delay_ns_per_iteration FROM attribute.finding WHERE confidence = 'high'"
+    )
+
+    assert (cause, subject) == ("host_stall", "1")
+    assert delay_ns == pytest.approx(stall_ns, rel=0.05)

@@ -93,6 +93,17 @@ def test_what_the_thread_of_the_backward_pass_does_counts_as_well() -> None:
     assert _gaps(trace) == [(10, 50, "allocator")]
 
 
+def test_what_a_thread_does_that_saves_the_model_beside_the_step_does_not_count() -> None:
+    # device    |kernel 0–10|                                   |kernel 60–100|
+    # saving           |aten::copy_ 8–|cudaMalloc 12–––––––55|copy 58––|59|
+    trace = Trace().step(1, 0, 100).kernel(0, 10, launch_ns=0).kernel(60, 100, launch_ns=60)
+    trace.event("cpu_op", "aten::copy_", 8, 59, track_id=8)
+    for name, start, end in (("cudaMalloc", 12, 55), ("cudaMemcpyAsync", 58, 59)):
+        trace.event("cuda_runtime", name, start, end, track_id=8)
+
+    assert _gaps(trace) == [(10, 50, "late_launch")]
+
+
 def test_a_short_hold_does_not_name_a_long_gap() -> None:
     # device   |kernel 0–10|                                |kernel 90–100|
     # host                 |cudaMalloc 12–20|aten::mm 20–88|launch 88|
