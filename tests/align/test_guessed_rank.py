@@ -8,7 +8,7 @@ from traceforge.align.guessed_rank import GuessedRanks, guessed_ranks, without_s
 SCHEMA = {
     "source_id": pl.Int32, "path": pl.String, "rank": pl.Int32, "host": pl.String, "first_device": pl.Int32,
     "last_device": pl.Int32, "raw_first_ns": pl.Int64, "raw_last_ns": pl.Int64, "process": pl.Int64,
-    "communicates": pl.Boolean,
+    "communicates": pl.Boolean, "rank_origin": pl.String, "stated_ranks": pl.Int32,
 }  # fmt: skip
 EPOCH = 1_700_000_000_000_000_000
 
@@ -38,6 +38,49 @@ def test_folders_that_are_called_by_a_number_hold_a_rank_each() -> None:
     said = [{"path": f"logs/attempt_0/{name}/trace.json.gz"} for name in ("2", "rank 1", "0")]
 
     assert guess(*said) == ("rank_from_name", [2, 1, 0])
+
+
+LOCAL_NAMES = [
+    pytest.param("node{}_rank{}.json.gz", "file_name", id="in the file's name"),
+    pytest.param("node{}/rank{}.json.gz", "file_name", id="in the file's name, hosts in the folder's"),
+    pytest.param("node{}/rank_{}/trace.json", "folder_name", id="in the folder's name"),
+    pytest.param("host{}_gpu{}.1700000000000047514.json", None, id="as a device"),
+]
+
+
+def local_files(pattern: str, origin: str | None, **stated: object) -> list[dict[str, object]]:
+    """Two hosts, number 10 before number 2, of two ranks each, in a job of four ranks."""
+    return [
+        {"path": pattern.format(host, local), "rank": local if origin else None, "rank_origin": origin or "unknown",
+         "stated_ranks": 4, **stated}
+        for host in (10, 2) for local in (0, 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "origin"), LOCAL_NAMES)
+def test_names_that_count_ranks_of_each_host_are_those_of_one_job(pattern: str, origin: str | None) -> None:
+    assert guess(*local_files(pattern, origin)) == ("rank_from_local_rank", [2, 3, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        pytest.param({"stated_ranks": 2}, id="of two jobs of two ranks"),
+        pytest.param({"stated_ranks": None}, id="that state no size"),
+        pytest.param({"rank_origin": "metadata"}, id="that state their ranks"),
+        pytest.param({"raw_first_ns": 90}, id="of no time"),
+    ],
+)
+def test_ranks_are_not_taken_for_local_ones_of_files(stated: dict[str, object]) -> None:
+    assert guess(*local_files("node{}_rank{}.json.gz", "file_name", **stated)) is None
+
+
+def test_hosts_of_unequal_numbers_of_ranks_are_not_put_together() -> None:
+    # given three files of host 10 and one of host 2
+    said = [*local_files("node{}_rank{}.json.gz", "file_name")[:3],
+            {"path": "node10_rank2.json.gz", "rank": 2, "rank_origin": "file_name", "stated_ranks": 4}]  # fmt: skip
+
+    assert guess(*said) is None
 
 
 def test_the_handlers_names_hold_the_process() -> None:

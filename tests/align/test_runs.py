@@ -1,11 +1,12 @@
 """Files that cannot be of one run become runs of their own, each with a name; none is left out without a word."""
 
+import polars as pl
 import pytest
 
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from traceforge import api
-from traceforge.align.runs import split_runs, window_numbers
+from traceforge.align.runs import divided, split_runs, window_numbers
 from traceforge.cli.files_used import files_used
 from traceforge.store.database import Store
 
@@ -97,6 +98,39 @@ def test_windows_of_files_without_a_rank_are_runs_where_each_tells_its_ranks_apa
     else:
         # of processes on one device that do not communicate each is alone
         assert len(found) == len(traces)
+
+
+def _runs(*said: dict[str, object]) -> list[tuple[str, list[int]]]:
+    """Runs of files of one host that overlap: what tells each from others, and the places of its files."""
+    files = [{"source_id": n, "host": "a", "raw_first_ns": 1, "raw_last_ns": HOUR, "communicates": True, **one}
+             for n, one in enumerate(said)]  # fmt: skip
+    kinds = dict.fromkeys(("rank", "process", "stated_ranks", "first_device", "last_device", "job"), pl.Int64)
+    overrides = {**kinds, "job": pl.String, "communicators": pl.List(pl.String), "rank_origin": pl.String}
+    frame = pl.DataFrame(files, schema_overrides=overrides)
+    missing = [pl.lit(None, kind).alias(name) for name, kind in overrides.items() if name not in frame.columns]
+    return [(run.label, list(run.files)) for run in divided(frame.with_columns(missing))]
+
+
+def test_windows_of_names_that_count_the_ranks_of_each_host_are_runs_of_all_hosts() -> None:
+    # given a profiler whose schedule repeats on two hosts of two ranks, which name each file by host and local rank
+    said = [
+        {"path": f"job/node{host}/w{window}_rank{rank}.json", "rank": rank, "rank_origin": "file_name",
+         "stated_ranks": 4, "host": f"node{host}", "raw_first_ns": 2 * window * HOUR + 1,
+         "raw_last_ns": (2 * window + 1) * HOUR}
+        for window in (0, 1) for host in (0, 1) for rank in (0, 1)
+    ]  # fmt: skip
+
+    assert _runs(*said) == [("window 1", [0, 1, 2, 3]), ("window 2", [4, 5, 6, 7])]
+
+
+def test_jobs_of_one_rank_each_in_one_folder_are_runs_by_process() -> None:
+    # given a sweep: every file states rank 0 of 1, the process is in the handler's name
+    sweep = [{"path": f"sweep/a_{70 + n}.170000000000.pt.trace.json", "rank": 0, "stated_ranks": 1} for n in range(3)]
+
+    assert _runs(*sweep) == [(f"sweep, process {70 + n}", [n]) for n in range(3)]
+    # and where two tools recorded one process, or a size is not stated, one run has both
+    assert _runs(*({**one, "process": 7} for one in sweep[:2])) == [("sweep", [0, 1])]
+    assert _runs(*({**one, "stated_ranks": None} for one in sweep[:2])) == [("sweep", [0, 1])]
 
 
 def test_a_file_without_a_rank_is_analysed_alone() -> None:

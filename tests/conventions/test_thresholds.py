@@ -47,7 +47,7 @@ NO_JUDGEMENT = {
     ("graph/baseline.py", "(_*"): "an order, not an amount",
     ("graph/operation_matching.py", "_*"): "how far is searched",
     ("timeline/other_schedule.py", "_CHUNKS"): "examples",
-    ("align/trace_ranks.py", "_LONGEST_RANK"): "digits of a number that may be a rank",
+    ("align/trace_ranks.py", "LONGEST_RANK"): "digits of a number that may be a rank",
     ("attribute/ledger/propagation.py", "_FEW_APART"): "which of two ways to the same amounts is the shorter",
     ("attribute/findings/chance.py", "_*"): "how finely is searched",
     ("attribute/findings/sight.py", "_[SE]*"): "sizes and lengths that are tried",

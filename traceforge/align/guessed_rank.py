@@ -1,25 +1,29 @@
 """Ranks where no file states one. In: files with name, host, device and process. Out: a rank for each, or none.
 
 It is a guess, and is said to be one. Idea: the surest first. Launchers write a rank into names (`report_3.sqlite`):
-numbers that follow one another, in files that were recorded at one time. Else where each file used one device of its
-own, the devices of a host stand for its ranks. Else, where each process was shown one device and calls it 0, launchers
-start processes in the order of ranks. Without a device of its own, only what ran collectives is taken for a rank.
+numbers that follow one another, in files that were recorded at one time; some count the ranks of each host (see
+`local_rank`). Else where each file used one device of its own, the devices of a host stand for its ranks. Else, where
+each process was shown one device and calls it 0, launchers start processes in the order of ranks. Without a device of
+its own, only what ran collectives is taken for a rank.
 Hosts follow one another in the natural order of their names, as launchers number them.
 Not handled: files that were recorded at different times, which may be of different jobs.
 """
 
-import re
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import polars as pl
 
+from traceforge.align.local_rank import by_local_rank, natural
 from traceforge.align.trace_ranks import numbered
 from traceforge.store.naming import process_in_name
 from traceforge.thresholds import align as thresholds
 
-_DIGITS = re.compile(r"(\d+)")
 _NAMES = "no file states a rank; the only number in which their names differ is taken for that of one job"
+_LOCAL = (
+    "names count the ranks of each host, and the files are as many as their communicator has ranks; taken for the "
+    "ranks of one job, hosts in the order of their names"
+)
 _ONE_HOST = "no file states a rank, and each used a device of its own; taken for the ranks of one job"
 _HOSTS = (
     "no file states a rank; hosts in the order of their names, and the devices of each, are taken for one job's ranks"
@@ -42,14 +46,17 @@ def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
     """A rank for each file; None where one states its own, or nothing tells them apart.
 
     Args:
-        files: columns source_id, path, rank, host, first_device, last_device, raw_first_ns, raw_last_ns, process and
-            communicates.
+        files: columns source_id, path, rank, rank_origin, host, first_device, last_device, raw_first_ns, raw_last_ns,
+            process, communicates and stated_ranks.
     """
-    if not files["rank"].is_null().all():
-        return None
+    are_unknown = files["rank"].is_null().all()
     files = with_processes(files)
-    if (ranks := _by_name(files)) is not None:
+    if are_unknown and (ranks := _by_name(files)) is not None:
         return GuessedRanks(ranks, "rank_from_name", _NAMES)
+    if (ranks := by_local_rank(files)) is not None and _overlap(files):
+        return GuessedRanks(ranks, "rank_from_local_rank", _LOCAL)
+    if not are_unknown:
+        return None
     if (ranks := _by_device(files)) is not None:
         return GuessedRanks(ranks, "rank_from_device", _ONE_HOST if files["host"].n_unique() == 1 else _HOSTS)
     if (ranks := _by_process(files)) is not None:
@@ -122,7 +129,7 @@ def _host_by_host(files: pl.DataFrame, column: str) -> pl.Series | None:
     """Places of files in the order of their hosts, and of a number within each."""
     if files["host"].n_unique() > 1 and (files["host"].has_nulls() or not _are_of_one_time(files)):
         return None
-    hosts = sorted(files["host"].unique().to_list(), key=lambda name: _natural(name or ""))
+    hosts = sorted(files["host"].unique().to_list(), key=lambda name: natural(name or ""))
     places = pl.DataFrame({"host": hosts, "place": range(len(hosts))}, schema_overrides={"host": pl.String})
     order = files.select("host", column).join(places, on="host", nulls_equal=True, maintain_order="left")
     return (order.select(pl.struct("place", column).rank("ordinal")).to_series() - 1).cast(pl.Int32)
@@ -143,8 +150,3 @@ def _are_of_one_time(files: pl.DataFrame) -> bool:
     if by_host.is_empty() or by_host.select(pl.col("raw_last_ns").max()).item() < thresholds.EARLIEST_EPOCH_NS:
         return True
     return bool(by_host.select(pl.col("raw_first_ns").max() < pl.col("raw_last_ns").min()).item())
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    """A key by which `node2` precedes `node10`."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name) if part]

@@ -22,6 +22,9 @@ from traceforge.thresholds import align as thresholds
 _CANDIDATES = """
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
+),
+stated AS (
+  SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
 )
 SELECT
   s.run_id,
@@ -38,6 +41,7 @@ SELECT
   e.has_device,
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
   c.source_id IS NOT NULL AS communicates,
+  GREATEST(p.world_size, t.ranks) AS stated_ranks,
   i.raw_until_ns AS raw_intact_ns,
   i.source_id IS NOT NULL AND i.raw_until_ns IS NULL AS is_useless
 FROM meta.source AS s
@@ -45,6 +49,7 @@ JOIN raw.profile AS p USING (source_id)
 JOIN align.extent AS e USING (source_id)
 LEFT JOIN align.intact AS i USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
+LEFT JOIN stated AS t USING (source_id)
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 

@@ -1,8 +1,8 @@
 """Which run each file belongs to, where one folder holds several. Reads meta.source and raw facts; changes meta.run.
 
 A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
-another job) are other runs; so are files of the same time that lie in another folder, or are of another host that has
-all ranks, and each file without a rank that nothing tells from others (see `guessed_rank`).
+another job) are other runs; so are files of the same time that lie in another folder, are of another host that has all
+ranks, or of another job of one rank, and each file without a rank that nothing tells from others (see `guessed_rank`).
 The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
 `job [window 2]`. Execution traces without a timeline are divided by what their names say (see `trace_ranks`).
 Files that state different jobs are different runs, too (see `jobs`).
@@ -34,6 +34,9 @@ _FILES = """
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
+stated AS (
+  SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
+),
 numbered AS (
   SELECT source_id, LIST(DISTINCT process_group_name) AS communicators
   FROM raw.process_group
@@ -49,12 +52,14 @@ SELECT
   MAX(e.device) FILTER (WHERE e.category IN ('kernel', 'Kernel')) AS last_device,
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
   c.source_id IS NOT NULL AS communicates,
+  GREATEST(p.world_size, t.ranks) AS stated_ranks,
   p.metadata->>'job' AS job,
   n.communicators
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
+LEFT JOIN stated AS t USING (source_id)
 LEFT JOIN numbered AS n USING (source_id)
 WHERE e.phase = 'X' AND LIST_CONTAINS($1, s.run_id)
 GROUP BY ALL
@@ -143,7 +148,7 @@ def _of_job(files: pl.DataFrame) -> list[RunFiles]:
         return [RunFiles("", files["source_id"].to_list())]
     if windows := _windows_of_processes(files):
         return windows
-    known = files.filter(pl.col("rank").is_not_null()).sort("raw_first_ns", "source_id")
+    known = with_processes(files.filter(pl.col("rank").is_not_null())).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
     ranks = dict(files.select("source_id", "rank").rows())
     groups.sort(key=lambda group: -len({ranks[one] for one in group.files}))
@@ -182,15 +187,24 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
     windows = known.with_columns(window=pl.Series(number), folder=folder).partition_by("window", maintain_order=True)
     for place, window in enumerate(windows, start=1):
         label = f"window {place}" if len(windows) > 1 else ""
-        repeats = window["rank"].n_unique() < window.height
-        for (path,), own in window.group_by("folder", maintain_order=True) if repeats else [(("",), window)]:
+        repeats = window["rank"].n_unique() < window.height and guessed_ranks(window) is None
+        if not repeats:
+            yield RunFiles(label or "files", window["source_id"].to_list())
+            continue
+        for (path,), own in window.group_by("folder", maintain_order=True):
             for host, files in _by_host(own):
-                named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name if repeats else "", host]))
+                named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name, host]))
                 yield RunFiles(named or "files", files["source_id"].to_list())
 
 
 def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """Files by host, where each has the same ranks, more than one, once each: two jobs of one time, a host each."""
+    """Files by host, where each has the same ranks, more than one, once each: two jobs of one time, a host each.
+
+    Files that all state a job of one rank are jobs of their own, but for a rank that two tools recorded.
+    """
+    is_alone = (files["stated_ranks"] == 1).fill_null(value=False).all()
+    if is_alone and not files["process"].has_nulls() and files["process"].n_unique() == files.height > 1:
+        return [(f"process {process}", own) for (process,), own in files.group_by("process", maintain_order=True)]
     hosts = files.partition_by("host", maintain_order=True)
     ranks = {tuple(own["rank"].sort()) for own in hosts}
     are_alike = len(hosts) > 1 and len(ranks) == 1 and not files["host"].has_nulls()

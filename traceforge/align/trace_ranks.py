@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 import polars as pl
 
 _NUMBER = re.compile(r"\d+")
-_LONGEST_RANK = 6
+LONGEST_RANK = 6
+"""Digits of a number in a name that may be a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def numbered(files: pl.DataFrame) -> dict[int, int]:
     if len({len(own) for own in numbers}) != 1:
         return {}
     varying = [column for column in zip(*numbers, strict=True) if len(set(column)) == files.height > 1]
-    if any(len(number) > _LONGEST_RANK for column in varying for number in column):
+    if any(len(number) > LONGEST_RANK for column in varying for number in column):
         return {}
     columns = {tuple(map(int, column)) for column in varying}
     if len(columns) != 1 or (len(varying) > 1 and all(0 not in column for column in columns)):

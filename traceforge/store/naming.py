@@ -7,7 +7,7 @@ Not handled: two files that claim one rank (see `align.rank`, which decides and 
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
@@ -72,17 +72,28 @@ def _rank(path: Path, summary: SourceSummary, pattern: re.Pattern[str] | None) -
         # A name that the user's pattern does not fit is not guessed at: two rules would number files twice.
         return (int(digits), "rank_regex") if digits and _DIGITS.fullmatch(digits) else (None, "unknown")
     at_end = _RANK_AT_END.search(path.name) if summary.kind in _RANK_AT_END_OF else None
-    if match := at_end or _rank_in(path.name):
-        return int(match[1]), "file_name"
-    if match := _rank_in(path.parent.name):
-        return int(match[1]), "folder_name"
-    if match := next(filter(None, (_RANK_OF_FOLDER.fullmatch(above.name) for above in path.parent.parents)), None):
-        return int(match[1]), "folder_name"
+    if at_end is not None:
+        return int(at_end[1]), "file_name"
+    if named := _rank_in(path):
+        return int(named[1][1]), "file_name" if named[0] == path else "folder_name"
     return None, "unknown"
 
 
-def _rank_in(name: str) -> re.Match[str] | None:
-    return _RANK_IN_BRACKETS.search(name) or _RANK_IN_NAME.search(name)
+def split_at_rank(path: PurePath) -> tuple[str, int] | None:
+    """What precedes the rank in a path, and the rank; None where neither name nor folder holds one."""
+    found = _rank_in(path)
+    return None if found is None else (f"{found[0].parent}/{found[1].string[: found[1].start(1)]}", int(found[1][1]))
+
+
+def _rank_in(path: PurePath) -> tuple[PurePath, re.Match[str]] | None:
+    """The part of a path that holds its rank, with all above it, and where."""
+    for part in (path, path.parent):
+        if match := _RANK_IN_BRACKETS.search(part.name) or _RANK_IN_NAME.search(part.name):
+            return part, match
+    for part in path.parent.parents:
+        if match := _RANK_OF_FOLDER.fullmatch(part.name):
+            return part, match
+    return None
 
 
 def host_in_name(file_name: str) -> str | None:
