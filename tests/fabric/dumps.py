@@ -23,18 +23,26 @@ class Recorder:
         self, group: str, sequence: int, op: str = "all_reduce", size: int = 8, state: str = "scheduled", line: int = 7
     ) -> "Recorder":
         """A collective."""
-        return self._add(group, f"nccl:{op}", sequence, size, state, line, is_p2p=False)
+        return self._add(group, f"nccl:{op}", sequence, size, state, line)
 
-    def sends(self, group: str, op: str) -> "Recorder":
-        """A send or receive such as `send 0->1`, by ranks within the group."""
-        return self._add(group, f"nccl:{op}", 3, 8, "scheduled", 7, is_p2p=True)
+    def sends(self, group: str, op: str, sequence: int = 3) -> "Recorder":
+        """A send or receive such as `send 0->1`, by ranks within the group, after so many collectives of it."""
+        return self._add(group, f"nccl:{op}", sequence, 8, "scheduled", 7, message=len(self.entries))
+
+    def batch(self, group: str, *ops: str, state: str = "scheduled", sequence: int = 0) -> "Recorder":
+        """Messages of one `batch_isend_irecv`: PyTorch follows the state of the entry after them alone."""
+        number = len(self.entries)
+        for op in ops:
+            self._add(group, f"nccl:{op}", sequence, 8, "scheduled", 7, message=number)
+        return self._add(group, "nccl:coalesced", sequence, 8, state, 7, message=number)
 
     def _add(
-        self, group: str, name: str, sequence: int, size: int, state: str, line: int, *, is_p2p: bool
+        self, group: str, name: str, sequence: int, size: int, state: str, line: int, message: int | None = None
     ) -> "Recorder":
         self.entries.append(
             {
                 "record_id": len(self.entries),
+                "p2p_seq_id": message or 0,
                 "pg_id": self._numbers()[group],
                 "process_group": (group, f"{group}_GROUP"),
                 "collective_seq_id": sequence,
@@ -43,7 +51,7 @@ class Recorder:
                 "input_sizes": [[size]],
                 "input_dtypes": ["Float"],
                 "state": state,
-                "is_p2p": is_p2p,
+                "is_p2p": message is not None,
                 "frames": [
                     {"name": "all_reduce", "filename": "/lib/torch/distributed/c10d.py", "line": 1},
                     {"name": "step", "filename": "train.py", "line": line},

@@ -12,6 +12,7 @@ import polars as pl
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
+from traceforge.attribute.dump_text import of_dumps_without_rank, of_hang_beside
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
 from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
@@ -45,9 +46,9 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject, f.mode AS finding_mode,
   f.ranks AS finding_ranks,
   b.sentence AS bound, b.next_step AS bound_step,
-  h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
+  h.kind AS hang_kind, h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
-  g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
+  e.dumps, g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
 LEFT JOIN (
   SELECT run_id, MODE(schedule) AS schedule, MODE(stages) AS stages, MODE(microbatches) AS microbatches,
@@ -67,6 +68,9 @@ LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
 LEFT JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id AND c.place = 0
 LEFT JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id
 LEFT JOIN meta.source AS o ON o.source_id = g.source_id
+LEFT JOIN (
+  SELECT run_id, COUNT(*) AS dumps FROM meta.source WHERE kind = 'flight_recorder' AND status = 'used' GROUP BY run_id
+) AS e ON e.run_id = s.run_id
 ORDER BY s.run_id
 """
 
@@ -176,9 +180,11 @@ def rows(store: Store) -> pl.DataFrame:
         | _of_one_rank(state)
         | of_mixed_formats(state, state["profilers"])
         | of_held_ranks(state, state["held"])
+        | of_dumps_without_rank(state)
         for state in known
     ]
     told = [row | of_drift(row, drifts.get(row["run_id"])) for row in told]
+    told = [row | of_hang_beside(state, row) for state, row in zip(known, told, strict=True)]
     return pl.DataFrame(told, infer_schema_length=None)
 
 

@@ -1,7 +1,7 @@
 -- How far each rank got in each of its process groups, by its flight recorder dump: one row a group and rank.
 -- A dump counts progress by numbers of its own; entries tell which group a number is. Where they do not, groups sorted by
 -- name stand for numbers in ascending order: PyTorch counts both up as groups are made. That is used only where it
--- agrees with every entry of the run.
+-- agrees with every entry of the run. In a group with messages a counter counts the rank's own, and calls are used.
 -- Scope: run
 CREATE OR REPLACE TABLE fabric.group_progress (
   -- Joins meta.run.run_id.
@@ -71,23 +71,35 @@ counted AS (
   FROM named AS n
   JOIN counter AS p USING (source_id, process_group_id)
 ),
+-- Some versions count a batch of messages as a collective of the rank that makes it: numbers then differ by rank.
+numbered AS (
+  SELECT
+    run_id, process_group_name AS name,
+    is_message AND collective_sequence IS DISTINCT FROM LAG(collective_sequence, 1, collective_sequence) OVER (
+      PARTITION BY source_id, process_group_name ORDER BY place
+    ) AS counts_messages
+  FROM fabric.hang_call
+),
+incomparable AS (SELECT DISTINCT run_id, name FROM numbered WHERE counts_messages),
 called AS (
   SELECT
     source_id, process_group_name AS name,
     MAX(collective_sequence) AS last_enqueued,
     MAX(collective_sequence) FILTER (WHERE state IN ('started', 'completed')) AS last_started,
-    COALESCE(
-      MIN(collective_sequence) FILTER (WHERE state IS DISTINCT FROM 'completed') - 1,
-      MAX(collective_sequence)
-    ) AS last_completed
-  FROM raw.flight_recorder_entry
-  WHERE is_p2p IS DISTINCT FROM true
+    CASE
+      WHEN NOT BOOL_OR(state IS NULL) THEN COALESCE(
+        MIN(collective_sequence) FILTER (WHERE NOT is_message AND state IN ('scheduled', 'started')) - 1,
+        MAX(collective_sequence)
+      )
+    END AS last_completed
+  FROM fabric.hang_call AS c
+  ANTI JOIN incomparable AS i ON i.run_id = c.run_id AND i.name = c.process_group_name
   GROUP BY ALL
 ),
 pending AS (
   SELECT source_id, process_group_name AS name, COUNT(*) AS pending_count
-  FROM raw.flight_recorder_entry
-  WHERE state IS DISTINCT FROM 'completed'
+  FROM fabric.hang_call
+  WHERE state IN ('scheduled', 'started') AND NOT is_batch
   GROUP BY ALL
 ),
 own AS (
@@ -97,11 +109,11 @@ own AS (
 )
 SELECT
   d.run_id, g.group_id, d.rank, d.source_id,
-  COALESCE(c.last_enqueued, k.last_enqueued),
-  COALESCE(c.last_started, k.last_started),
-  COALESCE(c.last_completed, k.last_completed),
+  CASE WHEN g.has_messages THEN k.last_enqueued ELSE COALESCE(c.last_enqueued, k.last_enqueued) END,
+  CASE WHEN g.has_messages THEN k.last_started ELSE COALESCE(c.last_started, k.last_started) END,
+  CASE WHEN g.has_messages THEN k.last_completed ELSE COALESCE(c.last_completed, k.last_completed) END,
   CAST(COALESCE(n.pending_count, 0) AS INTEGER),
-  CASE WHEN c.source_id IS NULL THEN 'calls' ELSE 'counter' END
+  CASE WHEN c.source_id IS NULL OR g.has_messages THEN 'calls' ELSE 'counter' END
 FROM own AS o
 JOIN fabric.hang_dump AS d USING (source_id)
 LEFT JOIN raw.flight_recorder_group AS r ON r.source_id = o.source_id AND r.process_group_name = o.name

@@ -1,14 +1,15 @@
 -- What the flight recorder dumps of a run say of a hang: two rows a run at most, none without dumps.
 -- Scope: run
--- Reads: fabric.group_progress, fabric.hang_dump, fabric.process_group, raw.flight_recorder_entry
+-- Reads: fabric.group_progress, fabric.hang_call, fabric.hang_dump, fabric.process_group, raw.flight_recorder_entry
 CREATE OR REPLACE TABLE fabric.hang (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
   -- 0 for what comes first: what explains the most, then the earliest blocked call.
   place INTEGER NOT NULL,
-  -- mismatch (ranks make different calls), order (ranks wait for each other in two groups), absent (ranks that others
-  -- wait for make no call), stuck (a rank's device does not finish what others finished), transfer (all are in the same
-  -- call and none gets out), unknown (who is waited for has no dump), none (no call waits).
+  -- mismatch (ranks make different calls), order (ranks wait for each other in a ring), absent (ranks that others wait
+  -- for make no call), stuck (a rank's device does not finish what others finished), unstarted (it has not begun what
+  -- others have begun), transfer (all are in the same call and none gets out), unknown (who is waited for has no dump, or
+  -- the dumps are not of one moment), none (no call waits).
   kind VARCHAR NOT NULL,
   -- Joins fabric.process_group.group_id within the run: the group of the blocked call; NULL where there is none.
   group_id INTEGER,

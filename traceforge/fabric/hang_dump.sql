@@ -1,6 +1,6 @@
 -- The flight recorder dump used for each rank: one row a rank. Dumps left out are counted in meta.issue.
 -- Scope: run
--- Reads: meta.source, raw.flight_recorder_entry, raw.flight_recorder_group
+-- Reads: fabric.stated_members, meta.source, raw.flight_recorder_entry, raw.flight_recorder_group
 CREATE OR REPLACE TABLE fabric.hang_dump (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -8,9 +8,9 @@ Not handled: streams that run side by side (a rank stands at one call), and pair
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from traceforge.align.collective_names import collective_kinds, operation_of
+from traceforge.align.collective_names import operation_of
+from traceforge.fabric.hang_state import Dumps, Hang, RecordedCall, Stand, is_synchronising
 
 # Collectives in which every rank sends as much as every other; names with `coalesced` or `v` may differ.
 _EQUAL_SIZES = frozenset(
@@ -19,136 +19,16 @@ _EQUAL_SIZES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
-    """A call in a dump that had not ended, or that others wait in.
-
-    Attributes:
-        place: position in the dump: calls of one rank in the order in which it made them.
-        sequence: number among the group's collectives; None for a send or receive.
-        peer: rank at the other end of a send or receive; None for a collective, or where unknown.
-        elements: elements sent in all; None where not recorded.
-    """
-
-    rank: int
-    group: int
-    place: int
-    sequence: int | None
-    op: str
-    created_ns: int | None = None
-    peer: int | None = None
-    elements: int | None = None
-    in_shapes: str | None = None
-    in_dtypes: str | None = None
-    stack: str | None = None
-
-    @property
-    def is_message(self) -> bool:
-        """Whether it is a send or receive."""
-        return self.sequence is None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Last calls of a rank in a group; None where its dump does not say."""
-
-    enqueued: int | None
-    completed: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a rank stands: the call that it waits in first. `call` is None where its dump has lost it."""
-
-    rank: int
-    group: int
-    sequence: int | None
-    call: RecordedCall | None
-
-
-@dataclass(frozen=True, slots=True)
-class Hang:
-    """One row of fabric.hang, without its words; see there for `kind`.
-
-    Attributes:
-        others: calls that the words quote: the one that does not match, the other rank's, or the one that others miss.
-        absent: ranks that never made the call that others miss.
-    """
-
-    kind: str
-    ranks: tuple[int, ...]
-    waiting: tuple[int, ...] = ()
-    group: int | None = None
-    sequence: int | None = None
-    call: RecordedCall | None = None
-    others: tuple[RecordedCall, ...] = ()
-    absent: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Dumps:
-    """The dumps of one run.
-
-    Attributes:
-        members: of each group; None where no dump states them.
-        progress: by (group, rank).
-        calls: that had not ended, in each rank's order.
-        ranks: that have a dump.
-        last: call of each rank that its dump holds, ended or not.
-    """
-
-    members: Mapping[int, tuple[int, ...] | None]
-    progress: Mapping[tuple[int, int], Progress]
-    calls: Mapping[int, Sequence[RecordedCall]]
-    ranks: frozenset[int]
-    last: Mapping[int, RecordedCall]
-
-    def of(self, group: int) -> tuple[int, ...]:
-        """Members of a group; where no dump states them, those that have progress in it."""
-        known = self.members[group]
-        return known if known is not None else tuple(sorted(rank for own, rank in self.progress if own == group))
-
-    @cached_property
-    def without_dump(self) -> tuple[int, ...]:
-        """Ranks of the job without a dump."""
-        stated = {rank for ranks in self.members.values() for rank in ranks or ()}
-        return tuple(sorted(stated - self.ranks))
-
-    @cached_property
-    def stands(self) -> dict[int, Stand]:
-        """Where each rank stands; ranks that wait in no call are left out."""
-        return {rank: stand for rank in sorted(self.ranks) if (stand := self._stand(rank)) is not None}
-
-    def _stand(self, rank: int) -> Stand | None:
-        calls = self.calls.get(rank, ())
-        recorded = {call.group for call in calls}
-        for group in sorted(self.members):
-            own = self.progress.get((group, rank))
-            if own is None or own.enqueued is None or group in recorded:
-                continue
-            completed = self.completed(group, rank)
-            if completed is not None and completed < own.enqueued:
-                # The dump no longer holds the call: it is older than those it holds.
-                return Stand(rank, group, completed + 1, None)
-        return Stand(rank, calls[0].group, calls[0].sequence, calls[0]) if calls else None
-
-    def completed(self, group: int, rank: int) -> int | None:
-        """Last call that ended; where only calls made are counted, all that every member made may have ended."""
-        own = self.progress.get((group, rank))
-        if own is None or own.completed is not None or own.enqueued is None:
-            return own.completed if own else None
-        made = [p.enqueued for member in self.of(group) if (p := self.progress.get((group, member)))]
-        return min(number for number in made if number is not None)
-
-
 def search(dumps: Dumps) -> list[Hang]:
     """What the dumps say of a hang: two at most, what explains the most first; a `none` or `unknown` stands alone."""
+    if dumps.discord:
+        return [Hang("unknown", (), tuple(dumps.stands), discord=dumps.discord)]
     if not dumps.stands:
         return [_unstuck(dumps)]
     waits = {rank: _waited_for(dumps, stand) for rank, stand in dumps.stands.items()}
     found = [*_mismatch(dumps), *_stuck(dumps, waits), *_absent(dumps, waits)]
     if not found:
-        found = [*_order(dumps, waits), *_transfer(dumps, waits)]
+        found = [*_unstarted(dumps, waits), *_order(dumps, waits)] or [*_transfer(dumps, waits)]
     if not found:
         first = _earliest(dumps, list(dumps.stands.values()))
         found = [Hang("unknown", (), tuple(dumps.stands), first.group, first.sequence, first.call)]
@@ -157,7 +37,7 @@ def search(dumps: Dumps) -> list[Hang]:
 
 def _unstuck(dumps: Dumps) -> Hang:
     has_calls = any(own.enqueued is not None for own in dumps.progress.values()) or any(dumps.calls.values())
-    return Hang("none" if has_calls and not dumps.without_dump else "unknown", ())
+    return Hang("none" if has_calls and not dumps.without_dump and not dumps.unplaced else "unknown", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +46,7 @@ class _Waits:
 
     Attributes:
         absent: members that have not made the call.
-        behind: members whose device, or who, stands at another call before it.
+        behind: members whose device, or who, stands at another call before it, or has not started this one.
         is_stuck: others finished the call, so that it is this rank's device that does not.
         unseen: members without a dump.
     """
@@ -195,31 +75,32 @@ def _waited_for(dumps: Dumps, stand: Stand) -> _Waits:
             absent.add(member)
         elif completed is not None and completed >= stand.sequence:
             is_ended = True
-        elif other is not None and not _same(other, stand):
+        elif other is not None and (not _same(other, stand) or _has_begun_first(stand, other)):
             behind.add(member)
     # In a broadcast the root ends although others are missing; an all-reduce ends nowhere before all are there.
-    if is_ended and not absent and (not behind or _is_synchronising(stand.call)):
+    if is_ended and not absent and (not behind or is_synchronising(stand.call)):
         return _Waits(is_stuck=True)
     return _Waits(frozenset(absent), frozenset(behind), False, frozenset(unseen))
 
 
+def _has_begun_first(stand: Stand, other: Stand) -> bool:
+    """Whether one device has begun a call that the other's, by its own record, has not."""
+    calls = (stand.call, other.call)
+    return [call.has_started for call in calls if call] == [True, False]
+
+
 def _waited_for_message(dumps: Dumps, stand: Stand) -> _Waits:
-    peer = stand.call.peer if stand.call else None
-    if peer is None or peer == stand.rank:
-        return _Waits()
-    alone = frozenset({peer})
-    if peer not in dumps.ranks:
-        return _Waits(unseen=alone)
-    other = dumps.stands.get(peer)
-    if other is None:
-        return _Waits(absent=alone)
-    is_met = other.call is not None and other.call.is_message and other.call.peer == stand.rank
-    return _Waits() if is_met else _Waits(behind=alone)
-
-
-def _is_synchronising(call: RecordedCall | None) -> bool:
-    operation = operation_of(call.op) if call else None
-    return any(kind.name == operation and kind.synchronising for kind in collective_kinds())
+    """Of a batch, every other end is waited for."""
+    absent, behind, unseen = set(), set(), set()
+    for peer in dumps.peers(stand.rank):
+        other = dumps.stands.get(peer)
+        if peer not in dumps.ranks:
+            unseen.add(peer)
+        elif other is None:
+            absent.add(peer)
+        elif other.call is None or not other.call.is_message or stand.rank not in dumps.peers(peer):
+            behind.add(peer)
+    return _Waits(frozenset(absent), frozenset(behind), False, frozenset(unseen))
 
 
 def _stuck(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
@@ -248,17 +129,46 @@ def _absent(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
         yield Hang("absent", ranks, waiting, first.group, first.sequence, call, (), absent)
 
 
+def _unstarted(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
+    """Ranks whose device has not begun the call that the others' have."""
+    awaited = {rank for own in waits.values() for rank in own.behind if not waits[rank].ranks}
+    ranks = sorted(rank for rank in awaited if (call := dumps.stands[rank].call) and call.has_started is False)
+    if ranks:
+        first = _earliest(dumps, [dumps.stands[rank] for rank in ranks])
+        yield Hang("unstarted", tuple(ranks), _behind(waits, ranks), first.group, first.sequence, first.call)
+
+
 def _order(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
-    """Two ranks that each wait for a call of another group, which the other has not made."""
+    """Ranks that wait for each other in a ring, each in a call that the next has not come to: a pair, or the first."""
+    ring = _pair(waits) or next((ring for start in waits if (ring := _ring(waits, start))), [])
+    if ring:
+        stand = dumps.stands[ring[0]]
+        others = tuple(call for rank in ring[1:] if (call := dumps.stands[rank].call))
+        waiting = tuple(sorted(waits.keys() - set(ring)))
+        yield Hang("order", tuple(sorted(ring)), waiting, stand.group, stand.sequence, stand.call, others)
+
+
+def _pair(waits: Mapping[int, _Waits]) -> list[int]:
     for rank, own in waits.items():
-        for other in sorted(own.absent & waits.keys()):
-            if rank in waits[other].absent:
-                stand, call = dumps.stands[rank], dumps.stands[other].call
-                others = (call,) if call else ()
-                ranks = tuple(sorted((rank, other)))
-                waiting = tuple(sorted(waits.keys() - {rank, other}))
-                yield Hang("order", ranks, waiting, stand.group, stand.sequence, stand.call, others)
-                return
+        for other in sorted(own.ranks & waits.keys()):
+            if rank in waits[other].ranks:
+                return [rank, other]
+    return []
+
+
+def _ring(waits: Mapping[int, _Waits], start: int) -> list[int]:
+    """Ranks on the shortest way along who waits for whom, from one back to it; empty where there is none."""
+    ways = [[start]]
+    seen: set[int] = set()
+    while ways:
+        way = ways.pop(0)
+        for rank in sorted(waits[way[-1]].ranks & waits.keys()):
+            if rank == start:
+                return way
+            if rank not in seen:
+                seen.add(rank)
+                ways.append([*way, rank])
+    return []
 
 
 def _transfer(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:

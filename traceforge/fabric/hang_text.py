@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from traceforge.fabric.hang_search import Dumps, Hang, RecordedCall
-from traceforge.units import plural
+from traceforge.fabric.hang_state import Dumps, Hang, RecordedCall
+from traceforge.units import listed, plural
 
 _MOST_LISTED = 12
 _MOST_TOLD = 3
 _STACKS = "Look at the stacks of {ranks} (py-spy dump --pid, or the last frames in the dump) and at {their} log"
 _RECORD = (
-    "Collect the dumps of all ranks (TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_FR_BUFFER_SIZE=2000, and the prefix "
-    "TORCH_FR_DUMP_TEMP_FILE on storage that outlives the job)."
+    "(TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_FR_BUFFER_SIZE=2000, and the prefix TORCH_FR_DUMP_TEMP_FILE on storage that "
+    "outlives the job)."
 )
 
 
@@ -26,13 +26,14 @@ def summary(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 
 def detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     """What shows it, in a few sentences; empty where there is nothing more to say."""
-    sentences = [_DETAILS[hang.kind](hang, dumps, names)] if hang.kind in _DETAILS else []
+    told = _DETAILS[hang.kind](hang, dumps, names) if hang.kind in _DETAILS else ""
+    sentences = [told] if told else []
     if hang.call and (frame := own_frame(hang.call.stack)):
         sentences.append(f"On {_ranks([hang.call.rank])} that call was made in {frame}.")
     sentences += [_last_call(dumps, rank, names) for rank in hang.ranks[:_MOST_TOLD] if rank in dumps.last]
     if dumps.without_dump and hang.kind != "unknown":
-        has = "has" if len(dumps.without_dump) == 1 else "have"
-        sentences.append(f"{_ranks(dumps.without_dump, 'Rank')} {has} no dump: what they do cannot be known.")
+        has, they_do = ("has", "it does") if len(dumps.without_dump) == 1 else ("have", "they do")
+        sentences.append(f"{_ranks(dumps.without_dump, 'Rank')} {has} no dump: what {they_do} cannot be known.")
     return " ".join(sentences)
 
 
@@ -42,20 +43,39 @@ def own_frame(stack: str | None) -> str | None:
     return next((frame for frame in frames if "/torch/" not in frame), frames[0] if frames else None)
 
 
-def next_step(hang: Hang) -> str:
+def next_step(hang: Hang, dumps: Dumps) -> str:
     """What to do next about a hang."""
+    if hang.kind == "unknown":
+        return _to_know_more(hang, dumps)
     whom = _ranks(hang.ranks)
     return {
         "mismatch": f"Make all members call the same: look at what {whom} did differently before this call.",
-        "order": f"Make {whom} call the collectives of these groups in one order, and look at the stacks of both.",
+        "order": f"Make {whom} make these calls in an order in which none waits for a later one; "
+        "their stacks (py-spy dump) show where they are.",
         "absent": _STACKS.format(ranks=whom, their="its" if len(hang.ranks) == 1 else "their")
         + ", not at those that wait.",
         "stuck": f"Look at the devices of {whom}: Xid lines in the kernel log, nvidia-smi, and the kernels before this "
         "call (compute-sanitizer).",
-        "transfer": "Look at the links between the members: NCCL_DEBUG=INFO, counters of NICs, nvidia-smi nvlink.",
-        "unknown": _RECORD,
+        "unstarted": f"Look at what the devices of {whom} do before this call: nvidia-smi, Xid lines in the kernel "
+        "log, kernels that do not end (cuda-gdb), calls of other groups on other streams.",
+        "transfer": "Look at the links between the members: NCCL_DEBUG=INFO, counters of NICs, nvidia-smi nvlink."
+        + ("" if _has_starts(dumps) else " TORCH_NCCL_ENABLE_TIMING=1 records which devices have begun a call."),
         "none": "If the job still hangs, look at the stacks (py-spy dump): it is not in a collective.",
     }[hang.kind]
+
+
+def _to_know_more(hang: Hang, dumps: Dumps) -> str:
+    if hang.discord:
+        return "Write the dumps of all ranks at one moment; PyTorch does when a call times out " + _RECORD
+    if dumps.without_dump or dumps.silent or dumps.unplaced:
+        return "Collect the dumps of all ranks " + _RECORD
+    return "Look at the stacks of all ranks (py-spy dump --pid): the dumps do not show who is waited for."
+
+
+def _has_starts(dumps: Dumps) -> bool:
+    """Whether every call that waits tells if its device has begun it."""
+    stands = [stand.call for stand in dumps.stands.values()]
+    return all(call is not None and call.has_started is not None for call in stands)
 
 
 def _mismatch(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
@@ -70,8 +90,10 @@ def _mismatch(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 
 def _order(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     calls = [call for call in (hang.call, *hang.others) if call]
-    waits = " and ".join(f"{_ranks([call.rank])} in {_place(call, dumps, names)}" for call in calls)
-    return f"{_ranks(hang.ranks, 'Rank')} wait for each other{': ' if waits else ''}{waits}."
+    told = [f"{_ranks([call.rank])} in {_place(call, dumps, names)}" for call in calls[:_MOST_TOLD]]
+    more = [f"{plural(len(calls) - _MOST_TOLD, 'more rank')}"] if len(calls) > _MOST_TOLD else []
+    how = "each other" if len(hang.ranks) == 2 else "each other in a ring"
+    return f"{_ranks(hang.ranks, 'Rank')} wait for {how}{': ' if told else ''}{listed([*told, *more])}."
 
 
 def _order_detail(_hang: Hang, _dumps: Dumps, _names: Mapping[int, str]) -> str:
@@ -107,23 +129,60 @@ def _stuck_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     return text
 
 
+def _unstarted(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    device, has = ("device", "has") if len(hang.ranks) == 1 else ("devices", "have")
+    return (
+        f"The {device} of {_ranks(hang.ranks)} {has} not begun a call that other members have begun: "
+        f"{_blocked(hang, dumps, names)}. {_waiting(len(hang.waiting)).capitalize()} for this."
+    )
+
+
 def _transfer(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     place = _blocked(hang, dumps, names)
-    return f"All members are in {place}, and none gets out of it: nobody is missing, so the transfer itself hangs."
+    if _has_starts(dumps):
+        return f"All members have begun {place}, and none gets out of it: nobody is missing, so the transfer hangs."
+    return f"All members have made {place}, and none gets out of it: nobody is missing."
+
+
+def _transfer_detail(_hang: Hang, dumps: Dumps, _names: Mapping[int, str]) -> str:
+    either = "If the dumps were written while the job ran, the call may only have been under way."
+    if _has_starts(dumps):
+        return either
+    return (
+        "Either the transfer itself hangs, or the device of a member has not come to it: these dumps do not record "
+        f"what the devices have begun. {either}"
+    )
 
 
 def _unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
-    if not dumps.without_dump:
-        return "Whether the job hangs, and for whom, cannot be known: these dumps do not say who is waited for."
-    has = "has" if len(dumps.without_dump) == 1 else "have"
-    world = plural(len(dumps.ranks) + len(dumps.without_dump), "rank")
-    whether = "Who holds up the job" if hang.waiting else "Whether the job hangs"
-    return f"{whether} cannot be known: {_ranks(dumps.without_dump)} of {world} {has} no dump."
+    whether = "Who holds up the job" if hang.waiting and not hang.discord else "Whether the job hangs"
+    return f"{whether} cannot be known: {_why_unknown(hang, dumps, names)}."
+
+
+def _why_unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if hang.discord:
+        call, rank = hang.discord
+        return (
+            f"the dumps are not of one moment. Rank {call.rank} had ended {_place(call, dumps, names)}, which rank "
+            f"{rank} had not yet made when its dump was written"
+        )
+    if dumps.without_dump:
+        has = "has" if len(dumps.without_dump) == 1 else "have"
+        world = plural(len(dumps.ranks) + len(dumps.without_dump), "rank")
+        return f"{_ranks(dumps.without_dump)} of {world} {has} no dump"
+    if dumps.silent:
+        dump, holds = ("dump", "holds") if len(dumps.silent) == 1 else ("dumps", "hold")
+        return f"the {dump} of {_ranks(dumps.silent)} {holds} no call"
+    if dumps.unplaced:
+        return f"{plural(dumps.unplaced, 'call')} had not ended, and the dumps do not say which of which group they are"
+    return "these dumps do not say who is waited for"
 
 
 def _unknown_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    if hang.discord:
+        return ""
     if not hang.waiting:
-        return "No call in the dumps that are there waits."
+        return "" if dumps.unplaced else "No call in the dumps that are there waits."
     return f"{_ranks(hang.waiting, 'Rank')} {_wait(len(hang.waiting))}, first in {_blocked(hang, dumps, names)}."
 
 
@@ -139,13 +198,14 @@ _SUMMARIES: Mapping[str, Sentence] = MappingProxyType(
         "order": _order,
         "absent": _absent,
         "stuck": _stuck,
+        "unstarted": _unstarted,
         "transfer": _transfer,
         "unknown": _unknown,
         "none": _none,
     }
 )
 _DETAILS: Mapping[str, Sentence] = MappingProxyType(
-    {"order": _order_detail, "stuck": _stuck_detail, "unknown": _unknown_detail}
+    {"order": _order_detail, "stuck": _stuck_detail, "transfer": _transfer_detail, "unknown": _unknown_detail}
 )
 
 
@@ -158,7 +218,7 @@ def _last_call(dumps: Dumps, rank: int, names: Mapping[int, str]) -> str:
 def _blocked(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     if hang.call is not None:
         return _place(hang.call, dumps, names)
-    return f"call {hang.sequence} of {_group(hang.group, dumps, names)}, which the dumps no longer hold"
+    return f"call {hang.sequence} of {_group(hang.group, dumps, names)}, which the dumps do not describe"
 
 
 def _at(dumps: Dumps, rank: int, names: Mapping[int, str]) -> str:
@@ -217,5 +277,4 @@ def _ranks(ranks: Sequence[int], word: str = "rank") -> str:
     parts = [str(own[0]) if len(own) == 1 else f"{own[0]}\N{EN DASH}{own[-1]}" for own in stretches]
     if len(parts) > _MOST_LISTED:
         parts = [*parts[:_MOST_LISTED], f"{len(parts) - _MOST_LISTED} more"]
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"{word}{'' if len(ranks) == 1 else 's'} {listed}"
+    return f"{word}{'' if len(ranks) == 1 else 's'} {listed(parts)}"

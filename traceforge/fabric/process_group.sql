@@ -22,7 +22,7 @@ CREATE OR REPLACE TABLE fabric.process_group (
 WITH described AS (
   SELECT
     d.run_id, d.rank, d.source_id, g.process_group_name AS name, g.description,
-    TRY_CAST(g.ranks AS INTEGER[]) AS ranks
+    fabric.stated_members(g.ranks) AS ranks
   FROM raw.flight_recorder_group AS g
   JOIN fabric.hang_dump AS d USING (source_id)
 ),

@@ -1,7 +1,8 @@
 """Dumps of PyTorch's flight recorder. In: a pickle or JSON file. Out: raw.flight_recorder_* rows.
 
 Idea: a dump is one object of plain lists, dicts, texts and numbers; a pickle that asks for anything else is refused
-before anything happens. Seen: versions 2.0 to 2.10 of the format (PyTorch 2.3 to 2.9).
+before anything happens. Seen: versions 2.0 to 2.10 of the format (PyTorch 2.3 to 2.9); version 1
+names no groups, or no members.
 Not handled: what the ranks' dumps say together (fabric.finding compares them).
 """
 
@@ -25,7 +26,8 @@ class FlightRecorderSource:
         if text[:1] == b"{":
             others = (b'"collective_seq_id"' in text or b'"pg_config"' in text) and b'"entries"' in text
             return others or (b'"pg_config"' in text and b'"pg_status"' in text)
-        return head[:1] == b"\x80" and b"entries" in head and (b"collective_seq_id" in head or b"pg_config" in head)
+        names = (b"collective_seq_id", b"pg_config", b"time_created_ns")
+        return head[:1] == b"\x80" and b"entries" in head and any(name in head for name in names)
 
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
         """Read a whole dump.

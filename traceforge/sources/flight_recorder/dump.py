@@ -102,7 +102,7 @@ def _json(data: bytes, path: Path) -> object:
 
 def _entry(number: int, entry: Dump) -> dict[str, object]:
     group = entry.get("process_group")
-    first = group[0] if isinstance(group, list | tuple) and group else None
+    first = group[0] if isinstance(group, list | tuple) and group else group
     is_p2p, name = entry.get("is_p2p"), _text(entry.get("profiling_name"))
     is_message = name is not None and _MESSAGE.match(name) is not None
     retired = entry.get("retired")
@@ -111,7 +111,7 @@ def _entry(number: int, entry: Dump) -> dict[str, object]:
         "record_number": _integer(entry.get("record_id", entry.get("id"))),
         "process_group_id": _integer(entry.get("pg_id"), 31),
         "process_group_name": _text(first),
-        "collective_sequence": _integer(entry.get("collective_seq_id")),
+        "collective_sequence": _integer(entry.get("collective_seq_id", None if is_message else entry.get("seq_id"))),
         "p2p_sequence": _integer(entry.get("p2p_seq_id")),
         "name": name,
         "is_p2p": is_message or (is_p2p if isinstance(is_p2p, bool) else None),
