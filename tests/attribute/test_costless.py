@@ -24,7 +24,7 @@ def late(rank: int, delay_ns: float) -> FindingCandidate:
 
 def costing(delay_ns: float) -> FindingCost:
     size = CostEstimate(delay_ns, None, None)
-    return FindingCost(size, 0.0, 0.0, size, size, 0.0, 0.0, 800 * MS, 0.0)
+    return FindingCost(size, 0.0, 0.0, size, size, 0.0, 0.0, 0.0)
 
 
 def test_the_largest_delay_that_a_replay_does_not_shorten_is_named() -> None:

@@ -65,7 +65,7 @@ def test_one_iteration_is_told_in_the_singular() -> None:
     verdict = verdict_of(*data_parallel_job([[100 * MS, 100 * MS]], transfer_ns=10 * MS))
 
     assert str(verdict["explanation"]).startswith(
-        "The one iteration judged takes 110 ms, no more than at the job's own typical pace."
+        "The one iteration judged takes 110 ms, no more than at the pace of its median rank."
     )
 
 

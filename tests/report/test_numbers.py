@@ -93,3 +93,14 @@ def test_the_cells_of_the_overview_are_the_rows_of_its_sql(reported: tuple[Store
         return
     drawn = panels[0]["data"]["cells"]["lateness_ms"]
     assert drawn == [round(value / 1e6, 4) for value in asked]
+
+
+def test_what_a_finding_costs_and_what_mending_it_gains_are_of_one_pace() -> None:
+    # given the kept reports in which one finding stands out: without d of an iteration, throughput grows by d / (1 - d)
+    summaries = [json.loads(path.read_text()) for path in sorted((ROOT / "reports").glob("*/summary.json"))]
+    alone = [own[0] for one in summaries if len(own := [f for f in one["findings"] if f["confidence"] == "high"]) == 1]
+
+    assert len(alone) >= 5
+    for finding in alone:
+        share = finding["share"]
+        assert finding["gain_if_fixed"] == pytest.approx(share / (1 - share), rel=0.01), finding["subject"]

@@ -39,6 +39,7 @@ class Cause:
         next_step: what an engineer does next; `{subject}` is filled in, and `{peer}`, what it is compared with.
         next_step_of_link: the same where a link is named, as {subject}; by default `next_step`.
         next_step_on_one_host: the same where all ranks are of one host and have no device; by default `next_step`.
+        next_step_of_host: the same where no device was recorded; by default `next_step`.
         next_step_between_devices: the same where all ranks are devices of one host; by default `next_step`.
         phrase_of_all: `phrase` where all ranks are struck in the same iterations; by default `phrase`.
         phrase_of_host: the same where no device was recorded; by default `phrase`.
@@ -55,6 +56,7 @@ class Cause:
     follows_pauses: bool = False
     next_step_of_link: str = ""
     next_step_on_one_host: str = ""
+    next_step_of_host: str = ""
     next_step_between_devices: str = ""
     phrase_of_all: str = ""
     phrase_of_host: str = ""

@@ -219,7 +219,7 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
         "subject": found.subject.name,
         "ranks": _ranks(run, found),
         "host": _host(run, found),
-        **cost.columns(),
+        **cost.columns(run.pace_ns),
         "share": cost.delay.mean_ns / run.pace_ns,
         "first_iteration": affected[0],
         "last_iteration": affected[-1],

@@ -149,6 +149,7 @@ _MORE_STEPS = (
     "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from noise."
 )
 
+_OF_ONE_ITERATION = "the pace of its median rank"
 _ON_TIME = MappingProxyType(
     {
         "median": "the job's own typical pace",
@@ -318,7 +319,9 @@ def _of_iterations(state: State, free: str) -> str:
     share = format_share(abs(state["excess_ns"]) / state["duration_ns"])
     excess = f"{format_ns(abs(state['excess_ns']))} ({share}) {'less' if state['excess_ns'] < 0 else 'more'}"
     excess = excess if state["excess_ns"] else "no more"
-    rest = f"{judged} {duration}, {excess} than at {_ON_TIME[state['reference']]}."
+    # One iteration shows no typical pace of its own: each rank is held against its peers.
+    on_time = _OF_ONE_ITERATION if one and state["reference"] == "median" else _ON_TIME[state["reference"]]
+    rest = f"{judged} {duration}, {excess} than at {on_time}."
     if state["state"] != "nothing_significant":
         waits = sentence_of_held(state["held"])
         rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"

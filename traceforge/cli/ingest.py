@@ -47,7 +47,7 @@ Reference = Annotated[
     typer.Option(
         metavar="RULE",
         help="What counts as on time: median durations (median, the default), their first quartile (first_quartile), "
-        "or those of the best rank (best_rank).",
+        "or those of the best rank (best_rank). A database keeps the rule that it was last given.",
     ),
 ]
 Peaks = Annotated[

@@ -8,6 +8,9 @@ CAUSE = Cause(
     phrase="launches work more slowly than its device completes it",
     next_step="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between operations; "
     "CUDA graphs or torch.compile need fewer launches.",
+    phrase_of_host="spends longer in the host's own part of operations",
+    next_step_of_host="Look at {subject}'s host: CPU frequency, contention and affinity, Python overhead between "
+    "operations.",
     is_like_taken_cores=True,
     # A pause uses up the host's lead over its device; until it is ahead again, each launch comes late.
     follows_pauses=True,

@@ -51,7 +51,6 @@ class FindingCost:
         isolated: what it alone would cost, were all else at its reference.
         waited_ns: time ranks wait because of it, summed over ranks, an iteration.
         caused_ns: its own time above the reference, an iteration.
-        duration_ns: mean iteration as replayed.
         coupled_ns: part of what removing it saves that is transfers, which slow down while ranks wait; None where no
             such coupling was measured.
         together_ns: what removing all that count at once saves.
@@ -68,35 +67,40 @@ class FindingCost:
     isolated: CostEstimate
     waited_ns: float
     caused_ns: float
-    duration_ns: float
     left_ns: float
     coupled_ns: float | None = None
     together_ns: float = 0.0
     open_ns: float = 0.0
     host_limited_ns: float | None = None
 
-    def columns(self) -> dict[str, object]:
-        """The columns of attribute.finding that it fills."""
+    def columns(self, pace_ns: float) -> dict[str, object]:
+        """The columns of attribute.finding that it fills.
+
+        Args:
+            pace_ns: what an iteration takes of the job's time, which gains are of as shares are.
+        """
+        gain = partial(_gain, pace_ns)
         return {
             "delay_ns_per_iteration": round(self.delay.mean_ns),
             "delay_low_ns": _whole(self.delay.low_ns),
             "delay_high_ns": _whole(self.delay.high_ns),
             "ledger_ns_per_iteration": round(self.ledger_ns),
             "affected_delay_ns": round(self.affected_ns),
-            "gain_if_fixed": self._gain(self.saved.mean_ns),
-            "gain_low": None if self.saved.low_ns is None else self._gain(self.saved.low_ns),
-            "gain_high": None if self.saved.high_ns is None else self._gain(self.saved.high_ns),
+            "gain_if_fixed": gain(self.saved.mean_ns),
+            "gain_low": None if self.saved.low_ns is None else gain(self.saved.low_ns),
+            "gain_high": None if self.saved.high_ns is None else gain(self.saved.high_ns),
             "isolated_cost_ns": round(self.isolated.mean_ns),
             "isolated_cost_low_ns": _whole(self.isolated.low_ns),
             "isolated_cost_high_ns": _whole(self.isolated.high_ns),
-            "gain_if_all_fixed": self._gain(self.together_ns),
+            "gain_if_all_fixed": gain(self.together_ns),
             "coupled_ns_per_iteration": _whole(self.coupled_ns),
             "amplification": self.waited_ns / self.caused_ns if self.caused_ns > 0 else None,
         }
 
-    def _gain(self, saved_ns: float) -> float | None:
-        left = self.duration_ns - saved_ns
-        return self.duration_ns / left - 1 if left > 0 else None
+
+def _gain(pace_ns: float, saved_ns: float) -> float | None:
+    left = pace_ns - saved_ns
+    return pace_ns / left - 1 if left > 0 else None
 
 
 def finding_costs(
@@ -151,7 +155,6 @@ def finding_costs(
                 isolated=estimates["isolated"],
                 waited_ns=max(0.0, waited),
                 caused_ns=float(caused.mean()),
-                duration_ns=float(replays.without_ns([])[places].mean()),
                 left_ns=left[n].mean_ns,
                 coupled_ns=None if uncoupled is None else float((likely[n, "saved"] - uncoupled[n]).mean()),
                 together_ns=together,

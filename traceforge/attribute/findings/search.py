@@ -348,5 +348,10 @@ def _cause_of(parts: Mapping[str, float]) -> Cause:
     largest = causes()[max((name for name in parts if causes()[name].mode == mode), key=lambda name: parts[name])]
     if parts[largest.name] >= thresholds.SOLE_DOMINANCE * sum(parts.values()):
         return largest
-    on_one_host = largest.next_step_on_one_host
-    return replace(SEVERAL, mode=mode, next_step=largest.next_step, next_step_on_one_host=on_one_host)
+    return replace(
+        SEVERAL,
+        mode=mode,
+        next_step=largest.next_step,
+        next_step_of_host=largest.next_step_of_host,
+        next_step_on_one_host=largest.next_step_on_one_host,
+    )

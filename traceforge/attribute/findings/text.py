@@ -53,9 +53,10 @@ def _step_in_turns(cause: Cause) -> str:
 
 def _step_of(cause: Cause, run: JudgedRun, *, is_network: bool) -> str:
     """The step for where the ranks are; empty where the usual one will do."""
+    of_host = "" if run.has_device else cause.next_step_of_host
     if not run.is_one_host:
-        return cause.next_step_of_link if is_network else ""
-    return cause.next_step_between_devices if run.has_device else cause.next_step_on_one_host
+        return (cause.next_step_of_link if is_network else "") or of_host
+    return cause.next_step_between_devices if run.has_device else cause.next_step_on_one_host or of_host
 
 
 def _interval(effect: Effect, run: JudgedRun) -> str:

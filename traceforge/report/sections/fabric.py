@@ -51,6 +51,10 @@ _MISSING = Missing(
     "`NCCL_DEBUG_FILE=nccl_%h_%p.log` for one run, and put the logs into the trace folder. "
     "Logging every call (subsystem COLL) slows down training; the others do not.",
 )
+_ON_HOST = Missing(
+    "The job communicates on its hosts (gloo), which logs no paths.",
+    "Put telemetry of the hosts' NICs (Prometheus' JSON) into the trace folder: it shows their load and errors.",
+)
 
 
 def _build(context: Context) -> Section | Missing:
@@ -60,7 +64,7 @@ def _build(context: Context) -> Section | Missing:
         # Telemetry makes findings without a log, the Inspector measures without one; hangs have a tab of their own.
         findings = [row for row in findings if row["code"] != "hang_recorded"]
         found = [*(_findings(findings, context) if findings else []), *_measured(context)]
-        return Section(found) if found else _MISSING
+        return Section(found) if found else _ON_HOST if facts["is_on_host"] else _MISSING
     paths = context.rows("sections/fabric_paths")
     blocks: list[Block] = [_tiles(facts), *_findings(findings, context)]
     blocks += figure_of_ranks(context)

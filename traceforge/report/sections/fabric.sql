@@ -1,5 +1,8 @@
 -- What NCCL's logs show of the run in numbers: processes, communicators, nodes, versions, records understood.
 SELECT
+  -- The job communicates on its hosts (gloo): there is no log of NCCL to have.
+  (SELECT COUNT(*) > 0 AND NOT BOOL_OR(r.has_device) FROM align.rank AS r JOIN raw.profile AS p USING (source_id)
+   WHERE r.run_id = $run_id AND p.backend ILIKE '%gloo%' AND p.backend NOT ILIKE '%nccl%') AS is_on_host,
   (SELECT COUNT(DISTINCT process) FROM fabric.process WHERE run_id = $run_id) AS processes,
   (SELECT COUNT(DISTINCT host) FROM fabric.process WHERE run_id = $run_id) AS hosts,
   (SELECT STRING_AGG(DISTINCT nccl_version, ', ' ORDER BY nccl_version)

@@ -120,7 +120,8 @@ def _caption(findings: Sequence[Finding], rows: Mapping[str, Row]) -> str:
 
 
 def _card(finding: Finding, context: Context) -> Card:
-    facts = [("Recoverable per iteration", finding.cost)]
+    # Only of a sure finding is its cost that of a replay without it.
+    facts = [("Recoverable per iteration" if finding.is_significant else "Delay per iteration", finding.cost)]
     if of_pace := finding.part_of(context.pace_ns):
         facts.append(("Of the job's time", of_pace))
     if cost := context.costs.get(finding.finding_id):
