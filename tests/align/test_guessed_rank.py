@@ -34,6 +34,24 @@ def test_a_number_in_the_name_goes_before_the_device() -> None:
     assert guess(*said) == ("rank_from_name", [2, 3, 1, 0])
 
 
+@pytest.mark.parametrize(
+    ("devices", "stated", "ranks"),
+    [
+        pytest.param([0, 1, 0, 1], None, [0, 1, 2, 3], id="as devices say"),
+        pytest.param([0, 0, 0, 0], None, [0, 1, 2, 3], id="as nothing denies"),
+        pytest.param([1, 0, 1, 0], None, [1, 2, 3, 4], id="but devices say that rank 0 is missing"),
+        pytest.param([0, 0, 0, 0], 5, [1, 2, 3, 4], id="but the job has one rank more"),
+    ],
+)
+def test_reports_counted_from_1_are_ranks_from_0(devices: list[int], stated: int | None, ranks: list[int]) -> None:
+    # given `report1.sqlite` to `report4.sqlite`, as Nsight Systems names them
+    said = [{"path": f"report{n + 1}.sqlite", "process": 70 + n, "first_device": device, "last_device": device,
+             "stated_ranks": stated}
+            for n, device in enumerate(devices)]  # fmt: skip
+
+    assert guess(*said) == ("rank_from_name", ranks)
+
+
 def test_folders_that_are_called_by_a_number_hold_a_rank_each() -> None:
     said = [{"path": f"logs/attempt_0/{name}/trace.json.gz"} for name in ("2", "rank 1", "0")]
 

@@ -1,7 +1,8 @@
 """Ranks where no file states one. In: files with name, host, device and process. Out: a rank for each, or none.
 
 It is a guess, and is said to be one. Idea: the surest first. Launchers write a rank into names (`report_3.sqlite`):
-numbers that follow one another, in files that were recorded at one time; some count the ranks of each host (see
+numbers that follow one another, in files that were recorded at one time; Nsight Systems counts its reports from 1 on
+(`report1.sqlite`), and some launchers count the ranks of each host (see
 `local_rank`). Else where each file used one device of its own, the devices of a host stand for its ranks. Else, where
 each process was shown one device and calls it 0, launchers start processes in the order of ranks. Without a device of
 its own, only what ran collectives is taken for a rank.
@@ -19,7 +20,10 @@ from traceforge.align.trace_ranks import numbered
 from traceforge.store.naming import process_in_name
 from traceforge.thresholds import align as thresholds
 
-_NAMES = "no file states a rank; the only number in which their names differ is taken for that of one job"
+_NAMES = (
+    "no file states a rank; the only number in which their names differ is taken for that of one job (counted from 1, "
+    "it is one more than the rank)"
+)
 _LOCAL = (
     "names count the ranks of each host, and the files are as many as their communicator has ranks; taken for the "
     "ranks of one job, hosts in the order of their names"
@@ -102,7 +106,18 @@ def _by_name(files: pl.DataFrame) -> pl.Series | None:
     ranks = pl.Series([found[source_id] for source_id in files["source_id"]], dtype=pl.Int32)
     are_in_a_row = max(found.values()) - min(found.values()) == files.height - 1
     are_others = not files["process"].has_nulls() and not ranks.cast(pl.Int64).equals(files["process"])
-    return ranks if are_in_a_row and (min(found.values()) == 0 or are_others) else None
+    if not are_in_a_row or not (min(found.values()) == 0 or are_others):
+        return None
+    return ranks - 1 if min(found.values()) == 1 and not _is_rank_0_missing(ranks, files) else ranks
+
+
+def _is_rank_0_missing(numbers: pl.Series, files: pl.DataFrame) -> bool:
+    """Whether numbers from 1 on are ranks, as devices or the size of the job say, and no count of files from 1 on."""
+    if (files["stated_ranks"] == files.height + 1).any():
+        return True
+    devices = files["first_device"]
+    count = max(devices.to_list(), default=0) + 1 if not devices.has_nulls() else 1
+    return count > 1 and (numbers % count).cast(pl.Int64).equals(devices.cast(pl.Int64))
 
 
 def _by_device(files: pl.DataFrame) -> pl.Series | None:

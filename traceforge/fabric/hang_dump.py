@@ -67,10 +67,13 @@ def _usable(store: Store, dumps: pl.DataFrame) -> tuple[list[RankDump], dict[int
     ranks = dict(dumps.select("source_id", "rank").rows())
     others = _of_others(store, ranks)
     if not dumps["is_stated"].any() and all(rank is None or source in others for source, rank in ranks.items()):
-        # No name ends with the rank: the only number that differs between all names may be it.
+        # No name ends with the rank: the only number that differs between all names may be it, from 0 on or from 1.
         guessed = numbered(dumps)
-        if guessed and not _of_others(store, guessed):
-            ranks, others = guessed, frozenset()
+        for first in (0, 1):
+            counted = {source: number - first for source, number in guessed.items()}
+            if counted and min(counted.values()) >= 0 and not _of_others(store, counted):
+                ranks, others = counted, frozenset()
+                break
     reasons = {source: "hang_rank_unknown" for source, rank in ranks.items() if rank is None}
     reasons |= dict.fromkeys(others, "hang_rank_is_no_member")
     usable = [
