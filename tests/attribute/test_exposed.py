@@ -43,13 +43,14 @@ def stated(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, .
     return built(store, "attribute")
 
 
-def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int) -> Store:
-    """Logs beside the traces: each host has one NIC."""
+def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int, of_last: int | None = None) -> Store:
+    """Logs beside the traces: each host has one NIC; that of the last may be of another speed."""
     store = store_of(*traces, world_size=len(traces))
     processes = [Process(rank, host=host).init() for rank, host in enumerate(hosts)]
     for process in processes:
+        speed = of_last if of_last and process is processes[-1] else mbit_per_s
         process.says(
-            f"NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed={mbit_per_s} context=0x5 pciPath=/sys/x ar=0",
+            f"NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed={speed} context=0x5 pciPath=/sys/x ar=0",
             "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>",
         )
     add_logs(store, processes)
@@ -93,6 +94,14 @@ def test_across_hosts_it_is_held_against_the_nics_that_logs_state() -> None:
     ((_, sentence, step),) = rows_of(store, BOUND)
     assert " at 12.5 GB/s bus bandwidth, 25 % of line rate" in str(sentence)
     assert "look for what slows it" in str(step)
+
+
+def test_where_nics_of_hosts_differ_the_slowest_hosts_set_the_line_rate_and_are_named() -> None:
+    # One NIC of 400 Gbit/s on host a, one of 100 on host b: 12.5 MB in 1 ms are all that b can do.
+    store = with_nics(job(3_125_000, MS, "ab"), "ab", 400_000, of_last=100_000)
+
+    basis = "NICs of host b with 12.5 GB/s for all its ranks, where others have 50, by the logs"
+    assert rows_of(store, RATES) == [("all_reduce", True, 12.5, basis)]
 
 
 @pytest.mark.parametrize(

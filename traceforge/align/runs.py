@@ -5,7 +5,8 @@ another job) are other runs; so are files of the same time that lie in another f
 ranks, or of another job of one rank, and each file without a rank that nothing tells from others (see `guessed_rank`).
 The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
 `job [window 2]`. Execution traces without a timeline are divided by what their names say (see `trace_ranks`).
-Files that state different jobs are different runs, too (see `jobs`).
+Files that state different jobs are different runs, too (see `jobs`); files beside timelines are of these files' run
+(see `companions`).
 Not handled: jobs at the same time in one folder, and on the same hosts, that state nothing of it (one file a rank is
 used, see align.rank).
 """
@@ -18,6 +19,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
+from traceforge.align.companions import logs_of_other_hosts, runs_of_companions
 from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.trace_ranks import workloads
@@ -74,6 +76,14 @@ WHERE LIST_CONTAINS(?, s.run_id)
 ORDER BY s.source_id
 """
 
+_BESIDE = """
+SELECT s.source_id, s.path, s.kind, s.host, p.source_id IS NOT NULL AS is_timeline
+FROM meta.source AS s
+LEFT JOIN raw.profile AS p USING (source_id)
+WHERE LIST_CONTAINS(?, s.run_id)
+ORDER BY s.source_id
+"""
+
 _CLAIMS = """
 SELECT COUNT(*) AS files, COUNT(DISTINCT s.rank) AS ranks, COUNT(DISTINCT p.metadata->>'job') AS jobs
 FROM meta.source AS s
@@ -113,21 +123,40 @@ def split_runs(store: Store, run_id: int) -> None:
     family = dict(store.query(_FAMILY, [name]).select("run_name", "run_id").rows())
     if name not in family:
         return
-    claims = store.query(_CLAIMS, [list(family.values())]).row(0, named=True)
-    if len(family) == 1 and claims["files"] and claims["files"] in (1, claims["ranks"]) and claims["jobs"] < 2:
-        return
-    if claims["files"]:
-        parameters = [list(family.values()), thresholds.EARLIEST_EPOCH_NS, NUMBERED_COMMUNICATOR]
-        groups = divided(store.query(_FILES, parameters))
-    else:
-        traces = workloads(store.query(_EXECUTION_TRACES, [list(family.values())]))
-        groups = [RunFiles(one.label, one.files) for one in traces]
+    groups = _with_companions(store, list(family.values()), _groups(store, list(family.values())))
     if len(groups) < 2 and len(family) == 1:
         return
     with store.transaction():
         for place, group in enumerate(groups):
             _assign(store, family[name] if place == 0 else _run(store, f"{name} [{group.label}]"), group.files)
         _note(store, family[name], name, groups)
+
+
+def _groups(store: Store, runs: list[int]) -> list[RunFiles]:
+    """Timelines, or execution traces without one, by run; empty where they are of one."""
+    claims = store.query(_CLAIMS, [runs]).row(0, named=True)
+    if not claims["files"]:
+        return [RunFiles(one.label, one.files) for one in workloads(store.query(_EXECUTION_TRACES, [runs]))]
+    if len(runs) == 1 and claims["files"] in (1, claims["ranks"]) and claims["jobs"] < 2:
+        return []
+    return divided(store.query(_FILES, [runs, thresholds.EARLIEST_EPOCH_NS, NUMBERED_COMMUNICATOR]))
+
+
+def _with_companions(store: Store, runs: list[int], groups: list[RunFiles]) -> list[RunFiles]:
+    """The same runs with the files beside their timelines; logs of another job's hosts are a run of their own."""
+    files = store.query(_BESIDE, [runs])
+    if not files["is_timeline"].any():
+        return groups
+    strangers = logs_of_other_hosts(files)
+    if not groups and not strangers:
+        return []
+    found = groups or [RunFiles("", files.filter("is_timeline")["source_id"].to_list())]
+    beside: dict[int, list[int]] = {}
+    for source_id, place in runs_of_companions(files, [group.files for group in found]).items():
+        if source_id not in strangers:
+            beside.setdefault(place, []).append(source_id)
+    found = [RunFiles(group.label, [*group.files, *beside.get(place, ())]) for place, group in enumerate(found)]
+    return [*found, *([RunFiles("logs of other hosts", strangers)] if strangers else [])]
 
 
 def divided(files: pl.DataFrame) -> list[RunFiles]:
@@ -289,8 +318,9 @@ def _note(store: Store, run_id: int, name: str, groups: Sequence[RunFiles]) -> N
         others = ", ".join(f"{name} [{group.label}]" for group in groups[1:])
         moved = sum(len(group.files) for group in groups[1:])
         detail = (
-            f"files that cannot be of one run (another job, one rank twice, or no rank) are runs of their own: {others}"
-            f"; if they are ranks of one job, put them into folders rank0, rank1, ... or name them by --rank-regex"
+            f"files that cannot be of one run (another job or its logs, one rank twice, or no rank) are runs of their "
+            f"own: {others}; if they are ranks of one job, put them into folders rank0, rank1, ... or name them by "
+            "--rank-regex"
         )
         store.append(
             "meta.issue", issue_rows(run_id, None, "ingest", [Issue("runs_divided", "info", moved, None, detail)])

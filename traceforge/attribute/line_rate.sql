@@ -63,7 +63,9 @@ placed AS (
 spread AS (
   SELECT run_id, communicator_id, ANY_VALUE(size) AS size, COUNT(*) AS hosts, MIN(members) AS members,
     MIN(link) FILTER (linked = members) AS link, MIN(device) AS device,
-    CASE WHEN COUNT(nic) = COUNT(*) THEN MIN(nic) END AS nic, ARG_MIN(nics, nic) AS nics, ARG_MIN(speed, nic) AS speed
+    CASE WHEN COUNT(nic) = COUNT(*) THEN MIN(nic) END AS nic, ARG_MIN(nics, nic) AS nics, ARG_MIN(speed, nic) AS speed,
+    -- Of hosts whose NICs differ, the slowest sets the pace of all.
+    CASE WHEN MAX(speed) > MIN(speed) THEN ARG_MIN(host, nic) END AS slow_host, MAX(speed) AS most_speed
   FROM placed
   GROUP BY ALL
   HAVING SUM(members) = ANY_VALUE(size)
@@ -80,6 +82,9 @@ reached AS (
     CASE
       WHEN s.hosts = 1 THEN IF(t.link IS NOT NULL, 'as stated with --line-rate link', 'links of ' || s.device)
       WHEN t.nic IS NOT NULL THEN 'as stated with --line-rate nic'
+      WHEN s.slow_host IS NOT NULL
+        THEN FORMAT('NICs of host {} with {:.4g} GB/s for all its ranks, where others have {:.4g}, by the logs',
+          s.slow_host[:60], s.speed / 1e9, s.most_speed / 1e9)
       WHEN s.nics = 1 THEN FORMAT('1 NIC a host with {:.4g} GB/s, by the logs', s.speed / 1e9)
       ELSE FORMAT('{} NICs a host with {:.4g} GB/s for all its ranks, by the logs', s.nics, s.speed / 1e9)
     END AS basis

@@ -16,6 +16,7 @@ from traceforge.attribute.dump_text import of_dumps_without_rank, of_hang_beside
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
 from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
+from traceforge.attribute.log_text import of_problems_beside
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -185,6 +186,7 @@ def rows(store: Store) -> pl.DataFrame:
         for state in known
     ]
     told = [row | of_drift(row, drifts.get(row["run_id"])) for row in told]
+    told = [row | of_problems_beside(state, row) for state, row in zip(known, told, strict=True)]
     told = [row | of_hang_beside(state, row) for state, row in zip(known, told, strict=True)]
     return pl.DataFrame(told, infer_schema_length=None)
 

@@ -89,7 +89,8 @@ counted AS (
   SELECT
     r.run_id,
     (SELECT COUNT(*) FROM timeline.iteration AS i WHERE i.run_id = r.run_id AND NOT i.is_warmup) AS recorded_iterations,
-    r.world_size,
+    -- Ranks that numbers of files or members of groups show to be missing are as missing as those of a stated size.
+    COALESCE(r.world_size, v.job_ranks) AS world_size,
     EXISTS (
       SELECT 1 FROM meta.issue AS u
       JOIN meta.source AS s ON s.run_id = u.run_id AND u.code = s.kind || '_truncated'
@@ -101,11 +102,11 @@ counted AS (
     (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'notice') AS first_notice,
-    (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
+    (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem' AND f.code <> 'hang_recorded') AS problems,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
-     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
+     WHERE f.run_id = r.run_id AND f.severity = 'problem' AND f.code <> 'hang_recorded') AS first_problem,
     (SELECT ARG_MIN(f.next_step, f.finding_id) FROM fabric.finding AS f
-     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem_step,
+     WHERE f.run_id = r.run_id AND f.severity = 'problem' AND f.code <> 'hang_recorded') AS first_problem_step,
     (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS ranks,
     COALESCE((SELECT k.calls FROM align.partner_count AS k WHERE k.run_id = r.run_id), 0) AS calls,
     (SELECT k.unmatched FROM align.partner_count AS k WHERE k.run_id = r.run_id) AS unmatched,
@@ -117,12 +118,13 @@ counted AS (
       EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis IN ('tp', 'cp', 'ep'))
       OR NOT EXISTS (SELECT 1 FROM timeline.role AS o WHERE o.run_id = r.run_id GROUP BY o.stage HAVING COUNT(*) > 1)
     ) AS is_one_replica,
-    r.world_size IS NULL AND NOT EXISTS (
+    r.world_size IS NULL AND v.job_ranks IS NULL AND NOT EXISTS (
       SELECT 1 FROM align.communicator AS g WHERE g.run_id = r.run_id AND g.origin <> 'assumed'
     ) AS is_size_assumed,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
     EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps
   FROM meta.run AS r
+  LEFT JOIN timeline.coverage AS v ON v.run_id = r.run_id AND v.job_ranks > v.ranks
 ),
 graphs AS (
   SELECT
