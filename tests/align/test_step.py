@@ -93,6 +93,21 @@ class TestAnnotation:
         assert spans_of(found[0]) == [(7, 0, 20, True), (8, 20, 40, True), (9, 40, 60, True)]
         assert {step.annotation for step in found[0]} == {"step #"}
 
+    @pytest.mark.parametrize(("last", "origin"), [(9, "annotation"), (8, "window")], ids=["three", "two"])
+    def test_ranks_whose_windows_are_cut_elsewhere_meet_in_the_numbers_that_they_share(
+        self, last: int, origin: str
+    ) -> None:
+        # given steps 5 to 9 on rank 0, and 7 to 9, or 7 to 8, on rank 1
+        spans = [(f"step {n}", 20 * n, 20 * n + 20) for n in range(5, 10)]
+        whole, cut = annotated(*spans, window=(100, 200)), annotated(*spans[2 : last - 4], window=(140, 200))
+
+        found_origin, found = steps_of_run({0: whole, 1: cut})
+
+        assert found_origin == origin
+        if origin == "annotation":
+            assert [step.iteration for step in found[0]] == [5, 6, 7, 8, 9]
+            assert [step.iteration for step in found[1]] == [7, 8, 9]
+
     def test_what_counts_anew_is_no_step(self) -> None:
         layers = [(f"layer {n % 3}", 10 * n, 10 * n + 10) for n in range(9)]
 

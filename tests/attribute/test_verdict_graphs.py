@@ -1,4 +1,4 @@
-"""What is said of execution traces alone: no communication only where there is none."""
+"""What is said of execution traces alone: no communication only where there is none, and collectives that differ."""
 
 import pytest
 
@@ -34,3 +34,31 @@ def test_no_communication_is_said_only_where_there_is_none(
     nodes: list[Row], calls: list[Row], ranks: tuple[int | None, ...], said: str
 ) -> None:
     assert said in explanation(nodes, calls, ranks)
+
+
+def verdict_of_calls(*ranks: list[Row]) -> dict[str, object]:
+    """The verdict on one execution trace a rank, with calls of one group of all ranks."""
+    store: Store = store_of()
+    for rank, calls in enumerate(ranks):
+        rows = [record(position=at, process_group_name="dp", group_size=len(ranks)) | call
+                for at, call in enumerate(calls)]  # fmt: skip
+        add_execution_trace(store, [{"name": "record_param_comms"} for _ in rows], calls=rows, rank=rank)
+    api.analyze(store)
+    (verdict,) = store.query("SELECT kind, headline, next_step FROM attribute.verdict").to_dicts()
+    return verdict
+
+
+def test_a_rank_that_calls_another_collective_is_the_verdict() -> None:
+    both: list[Row] = [{}, {}]
+
+    verdict = verdict_of_calls(both, both, [{}, {"collective_name": "reduce_scatter"}])
+
+    assert str(verdict["headline"]).startswith("Ranks do not issue the same collectives in process group “dp”: rank 2")
+    assert "reduce_scatter" in str(verdict["headline"])
+    assert "what rank 2 does differently" in str(verdict["next_step"])
+
+
+def test_a_recording_that_ends_earlier_is_no_mismatch() -> None:
+    verdict = verdict_of_calls([{}, {}], [{}, {}], [{}])
+
+    assert str(verdict["headline"]).startswith("Execution traces alone tell what ranks issue")

@@ -21,6 +21,9 @@ def _silent(**said: object) -> SourceSummary:
         ("traces/rank_3.json", 3),
         ("traces/trace-rank-12.pt.trace.json", 12),
         ("traces/global_rank7.json", 7),
+        ("traces/deepseek-r1_rank3.json", 3),
+        ("deepseek-r1/r3.json", 3),
+        ("traces/run-r3.json.gz", 3),
         ("traces/worker0.1698955063.pt.trace.json.gz", 0),
         ("traces/step_5_r2.json", 2),
         ("traces/RANK_004.json", 4),
@@ -37,7 +40,9 @@ def test_a_file_name_tells_the_rank(path: str, rank: int) -> None:
     assert (identity.rank, identity.rank_origin) == (rank, "file_name")
 
 
-@pytest.mark.parametrize("path", ["run/rank5/trace.json", "run/global_rank_5/node7_4711.pt.trace.json"])
+@pytest.mark.parametrize(
+    "path", ["run/rank5/trace.json", "r5/trace.json", "run/global_rank_5/node7_4711.pt.trace.json"]
+)
 def test_else_the_folder_tells_the_rank(path: str) -> None:
     identity = identify(Path(path), _silent())
 
@@ -56,6 +61,7 @@ def test_else_the_nearest_folder_above_that_is_named_as_a_rank_does(path: str) -
 @pytest.mark.parametrize(
     "path",
     [
+        *("deepseek-r1/trace.0.json", "deepseek-r1_et_0.json", "train_r2/trace.json"),
         *("run/trace.json", "run/frank3.json", "run/4711.json", "run/rank.json", "exp-r[16]/run_r[1e-4].json"),
         *("run_r2/day/trace.json", "best_of_rank3/day/trace.json", "rank3_of_4/day/trace.json"),
     ],

@@ -203,7 +203,7 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
     for origin, way in ways:
         for name in _common_names(traces) if origin == "annotation" else [""]:
             found = {rank: way(trace, name) for rank, trace in traces.items()}
-            if _agree(traces, found):
+            if _agree(traces, found) or _share_numbers(traces, found, name):
                 return origin, {rank: _with_ends(traces[rank], steps) for rank, steps in found.items() if steps}
     return "window", {rank: _window(trace) for rank, trace in traces.items()}
 
@@ -212,6 +212,15 @@ def _agree(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> bool:
     """Whether all ranks have equally many steps; a truncated file may hold fewer, counted from the same first one."""
     most = max((len(steps) for steps in found.values()), default=0)
     return most >= thresholds.LEAST_STEPS and all(len(found[rank]) == most for rank in _decisive(traces))
+
+
+def _share_numbers(traces: Mapping[int, RankTrace], found: Mapping[int, Steps], name: str) -> bool:
+    """Whether steps that count themselves (`step 7`) have numbers that all ranks share; windows may be cut elsewhere."""
+    decisive = _decisive(traces)
+    if not all(any(a.pattern == name and not a.batch for a in traces[rank].annotations) for rank in decisive):
+        return False
+    numbers = [{step.iteration for step in found[rank]} for rank in decisive]
+    return bool(numbers) and len(set.intersection(*numbers)) >= thresholds.LEAST_STEPS
 
 
 def _decisive(traces: Mapping[int, RankTrace]) -> Mapping[int, RankTrace]:

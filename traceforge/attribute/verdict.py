@@ -14,6 +14,7 @@ from traceforge.attribute.divided_work import explanation_of_division, headline_
 from traceforge.attribute.drift import drifts_of, of_drift
 from traceforge.attribute.dump_text import of_dumps_without_rank, of_hang_beside
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
+from traceforge.attribute.graph_text import of_mismatch
 from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
 from traceforge.attribute.log_text import of_problems_beside
@@ -183,6 +184,7 @@ def rows(store: Store) -> pl.DataFrame:
         | of_mixed_formats(state, state["profilers"])
         | of_held_ranks(state, state["held"])
         | of_dumps_without_rank(state)
+        | of_mismatch(store, state)
         for state in known
     ]
     told = [row | of_drift(row, drifts.get(row["run_id"])) for row in told]

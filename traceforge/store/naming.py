@@ -12,7 +12,12 @@ from pathlib import Path, PurePath
 from traceforge.errors import UsageError
 from traceforge.records import SourceSummary
 
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker|r)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?(?:rank|worker)[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+# A single letter is a rank's only where it does not end the name of a model, such as `deepseek-r1_0.json`.
+_R_IN_NAME = re.compile(
+    r"(?:^|[^a-zA-Z-]|-(?=r[_-]?\d{1,6}(?:$|\.[a-z])))(?:global[_-]?)?r[_-]?(\d{1,6})(?!\d)", re.IGNORECASE
+)
+_R_OF_FOLDER = re.compile(r"(?:global[_-]?)?r[_-]?(\d{1,6})", re.IGNORECASE)
 # Primus: `primus-megatron-exp[llama2-70b]-rank[3]`.
 _RANK_IN_BRACKETS = re.compile(r"(?:^|[^a-zA-Z])(?:global[_-]?)?rank\[(\d{1,6})\]", re.IGNORECASE)
 # JAX writes below the folder that it is given: `rank0/plugins/profile/2026_11_27_17_28_51/node7.xplane.pb`.
@@ -87,8 +92,8 @@ def split_at_rank(path: PurePath) -> tuple[str, int] | None:
 
 def _rank_in(path: PurePath) -> tuple[PurePath, re.Match[str]] | None:
     """The part of a path that holds its rank, with all above it, and where."""
-    for part in (path, path.parent):
-        if match := _RANK_IN_BRACKETS.search(part.name) or _RANK_IN_NAME.search(part.name):
+    for part, of_letter in ((path, _R_IN_NAME.search), (path.parent, _R_OF_FOLDER.fullmatch)):
+        if match := _RANK_IN_BRACKETS.search(part.name) or _RANK_IN_NAME.search(part.name) or of_letter(part.name):
             return part, match
     for part in path.parent.parents:
         if match := _RANK_OF_FOLDER.fullmatch(part.name):

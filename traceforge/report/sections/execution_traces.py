@@ -145,7 +145,7 @@ def _sequence(row: Row) -> str:
     where = f"rank {row['rank']}, node {'—' if row['node_id'] is None else row['node_id']}"
     said = f"{clean(row['found'], 80)} where others have {clean(row['expected'], 80)}"
     if row["status"] == "shorter":
-        return f"In {group}, {ranks} agree until the recording of {where} ends."
+        return f"In {group}, {ranks} agree until rank {row['rank']} issues no more: {said}."
     return f"In {group}, {ranks} do not issue the same collectives: {where} has {said}."
 
 

@@ -83,10 +83,16 @@ def _kind(state: str, context: Context) -> str:
         return _unsure(context)
     if state != "cannot_be_known":
         return state
-    if not context.job.ranks and any(row["severity"] == "problem" for row in context.rows("sections/fabric_findings")):
+    if not context.job.ranks and _shows_problems(context):
         return "problems"
     is_known = any(row["bound"] != "unexplained" for row in context.rows("bound"))
     return "one_rank" if len(context.job.ranks) == 1 and is_known else state
+
+
+def _shows_problems(context: Context) -> bool:
+    """Whether logs show a problem, or execution traces collectives that do not match."""
+    is_logged = any(row["severity"] == "problem" for row in context.rows("sections/fabric_findings"))
+    return is_logged or any(row["status"] == "differs" for row in context.rows("sections/execution_traces_sequences"))
 
 
 def _unsure(context: Context) -> str:

@@ -104,8 +104,9 @@ class TraceCommunication:
             if isinstance(group := operator.argument("group_name"), str):
                 self._groups[node_id] = group
             return
-        row: Row = {**unit.key(index), "origin": "c10d", "collective_name": operator.name, "is_wait": False}
-        self._operators.append({**row, **operator.columns(), **_moved(operator.sent, operator.received, {})})
+        is_wait = operator.name.endswith("wait_tensor")
+        row: Row = {**unit.key(index), "origin": "c10d", "collective_name": operator.name, "is_wait": is_wait}
+        self._operators.append({**row, **operator.columns(), **_moved(operator.sent, operator.received, row)})
 
     def frame(self) -> pl.DataFrame:
         """All rows, in the order of the file."""
