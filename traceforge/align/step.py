@@ -215,7 +215,7 @@ def _agree(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> bool:
 
 
 def _share_numbers(traces: Mapping[int, RankTrace], found: Mapping[int, Steps], name: str) -> bool:
-    """Whether steps that count themselves (`step 7`) have numbers that all ranks share; windows may be cut elsewhere."""
+    """Whether steps that count themselves (`step 7`) have numbers in common: windows may be cut elsewhere."""
     decisive = _decisive(traces)
     if not all(any(a.pattern == name and not a.batch for a in traces[rank].annotations) for rank in decisive):
         return False
