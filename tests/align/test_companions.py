@@ -27,6 +27,17 @@ def test_each_job_keeps_what_lies_in_its_folder() -> None:
     assert runs_of_companions(found, [[0], [1]]) == {2: 0, 3: 1, 4: 0}
 
 
+def test_of_a_folder_that_holds_two_other_runs_the_first_run_takes_what_is_no_ones() -> None:
+    found = files(
+        ("first/rank0.json", "kineto", None),
+        ("both/w1.json", "kineto", None),
+        ("both/w2.json", "kineto", None),
+        ("both/nccl.log", "nccl_log", None),
+    )
+
+    assert runs_of_companions(found, [[0], [1], [2]]) == {3: 0}
+
+
 def test_windows_that_share_a_folder_leave_the_others_to_the_first() -> None:
     found = files(("a/w0.json", "kineto", None), ("a/w1.json", "kineto", None), ("a/nccl.log", "nccl_log", None))
 

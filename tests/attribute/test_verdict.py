@@ -306,3 +306,14 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
 )
 def test_of_logs_alone_what_need_not_be_a_problem_is_told_as_well(notice: str | None, said: str) -> None:
     assert _of_logs({"problems": 0, "first_notice": notice}).startswith(said)
+
+
+def test_a_rank_missing_between_numbered_files_may_be_the_late_one() -> None:
+    # given ranks 0, 1 and 3, none of which says how many there are
+    traces = data_parallel_job([[100 * MS] * 4] * 12, transfer_ns=10 * MS)
+
+    verdict = verdict_of(*(trace for trace in traces if trace.rank != 2))
+
+    assert str(verdict["headline"]).startswith("Nothing significant on the 3 of 4 ranks recorded")
+    assert verdict["confidence"] == "low"
+    assert "No file says how many ranks" not in str(verdict["explanation"])

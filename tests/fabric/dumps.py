@@ -13,6 +13,7 @@ class Recorder:
     groups: Groups
     progress: dict[str, tuple[int, int]] = field(default_factory=dict)
     entries: list[dict[str, object]] = field(default_factory=list)
+    counts: bool = True
 
     def got(self, group: str, enqueued: int, completed: int) -> "Recorder":
         """Its counter of a group."""
@@ -78,7 +79,12 @@ class Recorder:
             for name in numbers
             for enqueued, completed in [self.progress.get(name, (0, 0))]
         }
-        return {"version": "2.9", "entries": self.entries, "pg_config": config, "pg_status": status}
+        return {
+            "version": "2.9",
+            "entries": self.entries,
+            "pg_config": config,
+            "pg_status": status if self.counts else {},
+        }
 
 
 def recorders(groups: Groups) -> list[Recorder]:

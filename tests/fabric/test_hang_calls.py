@@ -149,6 +149,20 @@ def test_counters_tell_what_ended_where_entries_have_no_state() -> None:
     assert [(hang["kind"], hang["ranks"]) for hang in stateless(waits=True)] == [("absent", [1])]
 
 
+def test_without_states_and_counters_nothing_is_known() -> None:
+    ranks = recorders({"0": [0, 1]})
+    for rank in ranks:
+        rank.calls("0", 8).calls("0", 9)
+        for entry in rank.entries:
+            del entry["state"]
+        rank.counts = False
+
+    (hang,) = hangs(ranks)
+
+    assert hang["kind"] == "unknown"
+    assert "of 4 calls the dumps do not say" in hang["summary"]
+
+
 def test_calls_of_no_known_group_leave_it_open_whether_the_job_hangs() -> None:
     ranks = recorders({"0": [0, 1]})
     for rank in ranks:
@@ -158,7 +172,7 @@ def test_calls_of_no_known_group_leave_it_open_whether_the_job_hangs() -> None:
     (hang,) = hangs(ranks)
 
     assert hang["kind"] == "unknown"
-    assert "2 calls had not ended" in hang["summary"]
+    assert "of 2 calls the dumps do not say" in hang["summary"]
 
 
 def test_a_group_that_nobody_described_goes_by_its_name() -> None:

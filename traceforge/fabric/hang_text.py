@@ -174,7 +174,7 @@ def _why_unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
         dump, holds = ("dump", "holds") if len(dumps.silent) == 1 else ("dumps", "hold")
         return f"the {dump} of {_ranks(dumps.silent)} {holds} no call"
     if dumps.unplaced:
-        return f"{plural(dumps.unplaced, 'call')} had not ended, and the dumps do not say which of which group they are"
+        return f"of {plural(dumps.unplaced, 'call')} the dumps do not say which they are, or whether they had ended"
     return "these dumps do not say who is waited for"
 
 
