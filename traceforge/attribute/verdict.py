@@ -19,6 +19,7 @@ from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
 from traceforge.attribute.log_text import of_problems_beside
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
+from traceforge.attribute.odd_rank import of_odd_ranks
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
 from traceforge.attribute.stage_text import (
@@ -184,10 +185,11 @@ def rows(store: Store) -> pl.DataFrame:
         | of_mixed_formats(state, state["profilers"])
         | of_held_ranks(state, state["held"])
         | of_dumps_without_rank(state)
-        | of_mismatch(store, state)
         for state in known
     ]
     told = [row | of_drift(row, drifts.get(row["run_id"])) for row in told]
+    told = [row | of_odd_ranks(store, state, row) for state, row in zip(known, told, strict=True)]
+    told = [row | of_mismatch(store, state, row) for state, row in zip(known, told, strict=True)]
     told = [row | of_problems_beside(state, row) for state, row in zip(known, told, strict=True)]
     told = [row | of_hang_beside(state, row) for state, row in zip(known, told, strict=True)]
     return pl.DataFrame(told, infer_schema_length=None)
