@@ -12,7 +12,7 @@ def test_a_problem_that_is_always_there_is_told_before_that_nothing_stands_out()
     assert told == {
         "headline": "The logs show a problem that may slow all iterations alike: On host a, a NIC runs at 100. In the "
         "iterations: Nothing significant.",
-        "next_step": "Look at its cable. Send less.",
+        "next_step": "Look at its cable.",
         "confidence": "low",
     }
 

@@ -13,6 +13,8 @@ from traceforge.store.database import Store
 from traceforge.store.unread_formats import unread_hint
 
 COMMANDS = {
+    "traces.zip": (b"PK\x03\x04", "unpack traces.zip first"),
+    "job.log": ("\ufeff# Collective".encode("utf-16-le"), "iconv -f UTF-16"),
     "job.nsys-rep": (b"\x00closed", "nsys export --type sqlite job.nsys-rep"),
     "old.qdrep": (b"", "nsys export --type sqlite old.qdrep"),
     "NVTX_EVENTS.parquet": (b"PAR1", "the whole folder"),

@@ -21,6 +21,6 @@ def of_problems_beside(state: Mapping[str, Any], row: Mapping[str, Any]) -> dict
     return {
         "headline": f"The logs show {shown} that may slow all iterations alike: {state['first_problem']} In the "
         f"iterations: {row['headline']}",
-        "next_step": f"{state['first_problem_step'] or ''} {row['next_step'] or ''}".strip(),
+        "next_step": state["first_problem_step"] or row["next_step"],
         "confidence": "low",
     }

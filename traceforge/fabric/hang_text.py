@@ -56,7 +56,7 @@ def next_step(hang: Hang, dumps: Dumps) -> str:
         + ", not at those that wait.",
         "stuck": f"Look at the devices of {whom}: Xid lines in the kernel log, nvidia-smi, and the kernels before this "
         "call (compute-sanitizer).",
-        "unstarted": f"Look at what the devices of {whom} do before this call: nvidia-smi, Xid lines in the kernel "
+        "unstarted": f"Look at what runs on {whom} before this call: nvidia-smi, Xid lines in the kernel "
         "log, kernels that do not end (cuda-gdb), calls of other groups on other streams.",
         "transfer": "Look at the links between the members: NCCL_DEBUG=INFO, counters of NICs, nvidia-smi nvlink."
         + ("" if _has_starts(dumps) else " TORCH_NCCL_ENABLE_TIMING=1 records which devices have begun a call."),

@@ -104,6 +104,11 @@ _FORMATS = (
         "{name} is a pointer of Git LFS, not the file itself: git lfs pull",
         begins=rb"version https://git-lfs\.github\.com/spec/v1\n",
     ),
+    _UnreadFormat("unpack {name} first, and give the folder", named=r"\.(?:zip|7z|rar)$"),
+    _UnreadFormat(
+        "{name} is text of UTF-16, as PowerShell's > writes: iconv -f UTF-16 -t UTF-8",
+        begins=rb"\xff\xfe[^\0]\0|\xfe\xff\0",
+    ),
     _UnreadFormat(
         "stacks for speedscope ({name}) tell of no device: record the steps on every rank with torch.profiler",
         begins=rb'\s*\{.*"https://www\.speedscope\.app/file-format-schema\.json"',
