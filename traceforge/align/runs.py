@@ -22,6 +22,7 @@ import polars as pl
 from traceforge.align.companions import logs_of_other_hosts, runs_of_companions
 from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
+from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -143,20 +144,28 @@ def _groups(store: Store, runs: list[int]) -> list[RunFiles]:
 
 
 def _with_companions(store: Store, runs: list[int], groups: list[RunFiles]) -> list[RunFiles]:
-    """The same runs with the files beside their timelines; logs of another job's hosts are a run of their own."""
+    """The same runs with the files beside their timelines; logs of another job or attempt are runs of their own."""
     files = store.query(_BESIDE, [runs])
     if not files["is_timeline"].any():
         return groups
-    strangers = logs_of_other_hosts(files)
-    if not groups and not strangers:
-        return []
     found = groups or [RunFiles("", files.filter("is_timeline")["source_id"].to_list())]
+    strangers = logs_of_other_hosts(files)
+    logs = [RunFiles("logs of other hosts", strangers)] if strangers else []
+    members = store.query(ATTEMPTS, [runs])
+    recorded = store.query(PROCESSES, [runs] if len(members) else [[]])["pid"]
     beside: dict[int, list[int]] = {}
     for source_id, place in runs_of_companions(files, [group.files for group in found]).items():
-        if source_id not in strangers:
-            beside.setdefault(place, []).append(source_id)
-    found = [RunFiles(group.label, [*group.files, *beside.get(place, ())]) for place, group in enumerate(found)]
-    return [*found, *([RunFiles("logs of other hosts", strangers)] if strangers else [])]
+        beside.setdefault(place, []).append(source_id)
+    for own in beside.values():
+        others = other_attempts(members.filter(pl.col("source_id").is_in(set(own) - set(strangers))), recorded)
+        logs += [RunFiles(f"logs of attempt {len(logs) + n}", sources) for n, sources in enumerate(others, start=1)]
+    if not groups and not logs:
+        return []
+    apart = {source_id for run in logs for source_id in run.files}
+    return [
+        RunFiles(group.label, [*group.files, *(one for one in beside.get(place, ()) if one not in apart)])
+        for place, group in enumerate(found)
+    ] + logs
 
 
 def divided(files: pl.DataFrame) -> list[RunFiles]:
