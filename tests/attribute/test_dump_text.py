@@ -7,19 +7,19 @@ HANG = {"hang_summary": "Rank 3 never made call 7.", "hang_detail": "It made 6."
 
 
 def test_a_hang_is_told_before_what_the_timeline_shows() -> None:
-    told = of_hang_beside({"state": "finding", "hang_kind": "absent", **HANG}, ROW)
+    told = of_hang_beside({"state": "finding", "is_sure_hang": True, **HANG}, ROW)
 
     assert told["headline"] == "The job hangs: Rank 3 never made call 7. In the timeline: Rank 2 is slow."
     assert told["next_step"] == "See its stack. Look at rank 2."
 
 
 def test_what_may_be_a_moment_of_a_running_job_leaves_the_verdict_alone() -> None:
-    for kind in ("transfer", "unstarted", "unknown", "none", None):
-        assert of_hang_beside({"state": "finding", "hang_kind": kind, **HANG}, ROW) == {}
+    for is_sure in (False, None):
+        assert of_hang_beside({"state": "finding", "is_sure_hang": is_sure, **HANG}, ROW) == {}
 
 
 def test_a_hang_without_a_timeline_is_the_verdict_itself() -> None:
-    assert of_hang_beside({"state": "hang", "hang_kind": "absent", **HANG}, ROW) == {}
+    assert of_hang_beside({"state": "hang", "is_sure_hang": True, **HANG}, ROW) == {}
 
 
 def test_dumps_whose_rank_is_unknown_ask_for_names() -> None:

@@ -38,10 +38,10 @@ def test_a_file_without_device_work_is_named() -> None:
 def test_a_file_with_other_calls_than_most_is_named_with_both_numbers() -> None:
     explanation = said(traces({0: 1, 1: 1, 2: 1, 3: 4}))
 
-    assert explanation.startswith("The file of rank 3 holds 24 calls of communication, those of the others 6: look")
+    assert explanation.startswith("The file of rank 3 holds 24 calls of communication, those of most others 6: look")
 
 
-def test_where_no_most_are_alike_or_stages_differ_by_design_no_file_is_odd() -> None:
+def test_where_no_majority_is_alike_or_stages_differ_by_design_no_file_is_odd() -> None:
     assert said(traces({0: 1, 1: 1, 2: 4, 3: 4})) == ""
     assert said(traces({0: 1, 1: 1, 2: 1, 3: 4}), has_stages=True) == ""
 

@@ -1,11 +1,11 @@
 """Ranks where no file states one. In: files with name, host, device and process. Out: a rank for each, or none.
 
 It is a guess, and is said to be one. Idea: the surest first. Launchers write a rank into names (`report_3.sqlite`):
-numbers that follow one another, in files that were recorded at one time; Nsight Systems counts its reports from 1 on
-(`report1.sqlite`), and some launchers count the ranks of each host (see
-`local_rank`). Else where each file used one device of its own, the devices of a host stand for its ranks. Else, where
-each process was shown one device and calls it 0, launchers start processes in the order of ranks. Without a device of
-its own, only what ran collectives is taken for a rank.
+numbers that follow one another, in files that were recorded at one time. Nsight Systems counts its reports from 1 on
+(`report1.sqlite`), and some launchers count the ranks of each host (see `local_rank`). Else where each file used one
+device of its own, the devices of a host stand for its ranks. Else, where each process was shown one device and calls it
+0, launchers start processes in the order of ranks. Without a device of its own, only what ran collectives is taken for
+a rank.
 Hosts follow one another in the natural order of their names, as launchers number them.
 Not handled: files that were recorded at different times, which may be of different jobs.
 """

@@ -21,7 +21,6 @@ WHERE LIST_CONTAINS(?, s.run_id) AND c.comm_hash IS NOT NULL AND c.pci_address I
 ORDER BY c.source_id, c.comm_hash
 """
 
-
 PROCESSES = """
 SELECT DISTINCT TRY_CAST(t.process AS BIGINT) AS pid
 FROM raw.track AS t

@@ -152,7 +152,7 @@ def _with_companions(store: Store, runs: list[int], groups: list[RunFiles]) -> l
     strangers = logs_of_other_hosts(files)
     logs = [RunFiles("logs of other hosts", strangers)] if strangers else []
     members = store.query(ATTEMPTS, [runs])
-    recorded = store.query(PROCESSES, [runs] if len(members) else [[]])["pid"]
+    recorded = store.query(PROCESSES, [runs])["pid"]
     beside: dict[int, list[int]] = {}
     for source_id, place in runs_of_companions(files, [group.files for group in found]).items():
         beside.setdefault(place, []).append(source_id)

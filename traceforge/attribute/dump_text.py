@@ -7,13 +7,10 @@ rank are asked for by name. Not handled: hangs that may be a moment of a job tha
 from collections.abc import Mapping
 from typing import Any
 
-# Kinds of fabric.hang that a job which runs does not show.
-_SURE_HANGS = ("mismatch", "order", "absent", "stuck")
 
-
-def of_hang_beside(state: Mapping[str, Any], row: dict[str, Any]) -> dict[str, object]:
+def of_hang_beside(state: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, object]:
     """A hang before what the timeline shows; nothing where there is none, or no timeline."""
-    if state["hang_kind"] not in _SURE_HANGS or state["state"] == "hang":
+    if not state["is_sure_hang"] or state["state"] == "hang":
         return {}
     return {
         "headline": f"The job hangs: {state['hang_summary']} In the timeline: {row['headline']}",

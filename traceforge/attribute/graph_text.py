@@ -1,7 +1,7 @@
 """Collectives that do not match, by execution traces alone, in words. Reads graph.divergence; changes a verdict's row.
 
 Idea: a rank that calls another collective than its peers hangs or corrupts the job, and needs no times to be seen.
-Beside a timeline they may be of another time, so that they do not lead.
+Beside a timeline, execution traces may be of another time, so that they do not lead.
 Not handled: a rank whose recording merely ends earlier, which the section on execution traces tells of.
 """
 
@@ -27,16 +27,16 @@ def of_mismatch(store: Store, state: Mapping[str, Any], told: Mapping[str, Any])
     for row in store.records(_DIFFERING, [state["run_id"]]):
         group = f"process group “{str(row['process_group'])[:_LONGEST]}”" if row["process_group"] else "one group"
         node = f" (node {row['node_id']})" if row["node_id"] is not None else ""
-        more = f" So it is in {plural(row['groups'], 'group')}." if row["groups"] > 1 else ""
+        more = f" {plural(row['groups'], 'group')} differ so." if row["groups"] > 1 else ""
         mismatch = (
-            f"anks do not issue the same collectives in {group}: rank {row['rank']} has "
+            f"ranks do not issue the same collectives in {group}: rank {row['rank']} has "
             f"{str(row['found'])[:_LONGEST]}{node} where others have {str(row['expected'])[:_LONGEST]}. That hangs or "
             f"corrupts a job.{more}"
         )
         if state["state"] != "graphs_alone":
-            return {"explanation": f"By their execution traces r{mismatch} {told['explanation']}"}
+            return {"explanation": f"By their execution traces {mismatch} {told['explanation']}"}
         return {
-            "headline": f"R{mismatch}",
+            "headline": mismatch[0].upper() + mismatch[1:],
             "next_step": f"Make all members call the same: look at what rank {row['rank']} does differently before "
             "this call.",
         }

@@ -1,26 +1,48 @@
-"""What logs show where iterations show nothing. In: a verdict's state and row. Out: what changes in its words.
+"""What logs show where iterations show nothing. Reads fabric.finding. Out: what changes in a verdict's words.
 
 Idea: what is wrong in all iterations alike, such as a NIC at a quarter of its speed, stands out of none of them.
-Not handled: what it costs, which only a run without it would show.
+Not handled: what it costs, which only a run without it would show; errors and start-up, which slow no iteration alike.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from traceforge.store.database import Store
 from traceforge.units import plural
 
 _SILENT = ("nothing_significant", "partly_seen", "uncertain")
 
+# How ranks are connected: it is the same in each iteration.
+_LASTING = """
+SELECT run_id, summary, next_step
+FROM fabric.finding
+WHERE severity = 'problem' AND basis = 'configuration evidence' AND mode IN ('fabric_contention', 'gpu_locality')
+ORDER BY run_id, finding_id
+"""
 
-def of_problems_beside(state: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, object]:
-    """The first problem of the logs, after a verdict that names nobody; nothing where there is none."""
-    if state["state"] not in _SILENT or not state["problems"]:
+Row = Mapping[str, Any]
+
+
+def lasting_problems(store: Store) -> Mapping[int, Sequence[Row]]:
+    """Problems of connections by run, the most important first."""
+    found: dict[int, list[Row]] = {}
+    for row in store.records(_LASTING):
+        found.setdefault(row["run_id"], []).append(row)
+    return found
+
+
+def of_problems_beside(problems: Sequence[Row], state: Row, row: Row) -> dict[str, object]:
+    """The first problem, before a verdict that names nobody; nothing where there is none.
+
+    Args:
+        problems: of the run, from `lasting_problems`.
+    """
+    if state["state"] not in _SILENT or not problems:
         return {}
-    count = state["problems"]
-    shown = "a problem" if count == 1 else f"{plural(count, 'problem')}, the first one"
+    shown = "a problem" if len(problems) == 1 else f"{plural(len(problems), 'problem')}, the first one"
     return {
-        "headline": f"The logs show {shown} that may slow all iterations alike: {state['first_problem']} In the "
+        "headline": f"The logs show {shown} that may slow all iterations alike: {problems[0]['summary']} In the "
         f"iterations: {row['headline']}",
-        "next_step": state["first_problem_step"] or row["next_step"],
+        "next_step": problems[0]["next_step"],
         "confidence": "low",
     }

@@ -1,7 +1,7 @@
 """Which file does not fit the others, where ranks cannot be compared. Reads align.rank and align.call; says so.
 
 Idea: one damaged or foreign file keeps a whole job from being judged; it holds no device work although the others do,
-or other calls than most. Not handled: jobs in which no most of the ranks is alike, such as pipelines.
+or other calls than most. Not handled: jobs in which no majority of the ranks is alike; pipelines.
 """
 
 from collections import Counter
@@ -48,11 +48,11 @@ def _with_other_calls(ranks: Sequence[Row]) -> str:
     if not odd:
         return ""
     calls = plural(odd[0]["calls"], "call") if len({one["calls"] for one in odd}) == 1 else "other numbers of calls"
-    return f"{_files(odd)} {calls} of communication, those of the others {usual}: look there first."
+    return f"{_files(odd)} {calls} of communication, those of most others {usual}: look there first."
 
 
 def _odd(ranks: Sequence[Row], kind: Callable[[Row], int]) -> tuple[list[Row], int]:
-    """Ranks unlike most, and what most are; none where they are more than few."""
+    """Ranks unlike most, and what most are; no ranks where those alike are no majority."""
     if not ranks:
         return [], 0
     usual, _ = Counter(map(kind, ranks)).most_common(1)[0]

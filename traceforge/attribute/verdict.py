@@ -12,14 +12,11 @@ import polars as pl
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
-from traceforge.attribute.dump_text import of_dumps_without_rank, of_hang_beside
+from traceforge.attribute.dump_text import of_dumps_without_rank
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
-from traceforge.attribute.graph_text import of_mismatch
 from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
-from traceforge.attribute.log_text import of_problems_beside
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
-from traceforge.attribute.odd_rank import of_odd_ranks
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
 from traceforge.attribute.stage_text import (
@@ -34,6 +31,7 @@ from traceforge.attribute.stage_text import (
 )
 from traceforge.attribute.unrecorded_wait import held_ranks, of_held_ranks, sentence_of_held
 from traceforge.attribute.untimed import of_graphs, of_what_was_read
+from traceforge.attribute.verdict_beside import with_what_is_beside
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, plural
@@ -49,7 +47,7 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject, f.mode AS finding_mode,
   f.ranks AS finding_ranks,
   b.sentence AS bound, b.next_step AS bound_step,
-  h.kind AS hang_kind, h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
+  h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
   e.dumps, g.summary AS fault, g.next_step AS fault_step, o.path AS fault_path, g.line AS fault_line
 FROM attribute.verdict_state AS s
@@ -188,11 +186,7 @@ def rows(store: Store) -> pl.DataFrame:
         for state in known
     ]
     told = [row | of_drift(row, drifts.get(row["run_id"])) for row in told]
-    told = [row | of_odd_ranks(store, state, row) for state, row in zip(known, told, strict=True)]
-    told = [row | of_mismatch(store, state, row) for state, row in zip(known, told, strict=True)]
-    told = [row | of_problems_beside(state, row) for state, row in zip(known, told, strict=True)]
-    told = [row | of_hang_beside(state, row) for state, row in zip(known, told, strict=True)]
-    return pl.DataFrame(told, infer_schema_length=None)
+    return pl.DataFrame(with_what_is_beside(store, known, told), infer_schema_length=None)
 
 
 def _row(store: Store, state: State) -> dict[str, Any]:

@@ -68,7 +68,9 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   -- Whether no file says how many ranks the job has, nor which belong to a group: others may not have been recorded.
   is_size_assumed,
   -- Whether ranks are stages of a pipeline.
-  has_stages
+  has_stages,
+  -- Whether dumps of all ranks show a hang that a job which runs does not show; NULL without dumps.
+  is_sure_hang
 ) AS
 WITH limits AS MATERIALIZED (
   SELECT
@@ -90,7 +92,7 @@ counted AS (
     r.run_id,
     (SELECT COUNT(*) FROM timeline.iteration AS i WHERE i.run_id = r.run_id AND NOT i.is_warmup) AS recorded_iterations,
     -- Ranks that numbers of files or members of groups show to be missing are as missing as those of a stated size.
-    COALESCE(r.world_size, v.job_ranks) AS world_size,
+    COALESCE(r.world_size, CASE WHEN v.job_ranks > v.ranks THEN v.job_ranks END) AS world_size,
     EXISTS (
       SELECT 1 FROM meta.issue AS u
       JOIN meta.source AS s ON s.run_id = u.run_id AND u.code = s.kind || '_truncated'
@@ -102,12 +104,12 @@ counted AS (
     (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'notice') AS first_notice,
-    (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem' AND f.code <> 'hang_recorded') AS problems,
+    (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
-     WHERE f.run_id = r.run_id AND f.severity = 'problem' AND f.code <> 'hang_recorded') AS first_problem,
+     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem,
     (SELECT ARG_MIN(f.next_step, f.finding_id) FROM fabric.finding AS f
-     WHERE f.run_id = r.run_id AND f.severity = 'problem' AND f.code <> 'hang_recorded') AS first_problem_step,
-    (SELECT k.ranks FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS ranks,
+     WHERE f.run_id = r.run_id AND f.severity = 'problem') AS first_problem_step,
+    v.ranks,
     COALESCE((SELECT k.calls FROM align.partner_count AS k WHERE k.run_id = r.run_id), 0) AS calls,
     (SELECT k.unmatched FROM align.partner_count AS k WHERE k.run_id = r.run_id) AS unmatched,
     EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis = 'pp') AND NOT EXISTS (
@@ -118,13 +120,13 @@ counted AS (
       EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = r.run_id AND m.axis IN ('tp', 'cp', 'ep'))
       OR NOT EXISTS (SELECT 1 FROM timeline.role AS o WHERE o.run_id = r.run_id GROUP BY o.stage HAVING COUNT(*) > 1)
     ) AS is_one_replica,
-    r.world_size IS NULL AND v.job_ranks IS NULL AND NOT EXISTS (
+    r.world_size IS NULL AND COALESCE(v.job_ranks <= v.ranks, true) AND NOT EXISTS (
       SELECT 1 FROM align.communicator AS g WHERE g.run_id = r.run_id AND g.origin <> 'assumed'
     ) AS is_size_assumed,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
     EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps
   FROM meta.run AS r
-  LEFT JOIN timeline.coverage AS v ON v.run_id = r.run_id AND v.job_ranks > v.ranks
+  LEFT JOIN timeline.coverage AS v ON v.run_id = r.run_id
 ),
 graphs AS (
   SELECT
@@ -261,7 +263,7 @@ SELECT
   f.problems, f.first_problem,
   f.first_problem_step, f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
   f.rank_sight_ns, f.pause_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica, f.is_size_assumed,
-  EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = f.run_id AND m.axis = 'pp')
+  EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = f.run_id AND m.axis = 'pp'), f.is_sure_hang
 FROM found AS f
 CROSS JOIN limits AS t
 ORDER BY f.run_id

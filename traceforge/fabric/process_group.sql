@@ -16,7 +16,7 @@ CREATE OR REPLACE TABLE fabric.process_group (
   dump_count,
   -- Members whose dump is not, ascending; NULL where the members are unknown.
   without_dump,
-  -- Whether sends and receives run in it: then progress counts each rank's own messages and cannot be compared.
+  -- Whether sends and receives run in it: then counters count each rank's own messages, and calls alone show progress.
   has_messages
 ) AS
 WITH described AS (
