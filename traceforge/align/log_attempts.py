@@ -55,12 +55,18 @@ def other_attempts(members: pl.DataFrame, recorded: pl.Series) -> list[list[int]
 
 def _joined(members: pl.DataFrame) -> Iterable[list[int]]:
     """Sources that share communicators, directly or through others."""
-    label: dict[int, int] = {}
+    above = {source: source for source in members["source_id"]}
+
+    def root(source: int) -> int:
+        while above[source] != source:
+            above[source] = above[above[source]]
+            source = above[source]
+        return source
+
     for _, sources in members.group_by("comm_hash", maintain_order=True).agg(pl.col("source_id").unique()).rows():
-        labels = {label.get(source, source) for source in sources}
-        label |= dict.fromkeys(sources, min(labels))
-        label |= {source: min(labels) for source, own in label.items() if own in labels}
+        for source in sources:
+            above[root(source)] = root(sources[0])
     parts: dict[int, list[int]] = {}
-    for source, own in label.items():
-        parts.setdefault(own, []).append(source)
+    for source in above:
+        parts.setdefault(root(source), []).append(source)
     return parts.values()
