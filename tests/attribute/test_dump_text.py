@@ -1,6 +1,10 @@
 """What flight recorder dumps change in the verdict of a run that has a timeline, or nothing else."""
 
+from tests.fabric.dumps import recorders
+from tests.fabric.logs import add_dumps
+from traceforge import api
 from traceforge.attribute.dump_text import of_dumps_without_rank, of_hang_beside
+from traceforge.store.database import Store
 
 ROW = {"headline": "Rank 2 is slow.", "explanation": "The 8 iterations take 5 ms.", "next_step": "Look at rank 2."}
 HANG = {"hang_summary": "Rank 3 never made call 7.", "hang_detail": "It made 6.", "hang_next_step": "See its stack."}
@@ -28,3 +32,20 @@ def test_dumps_whose_rank_is_unknown_ask_for_names() -> None:
     assert "which rank it is of" in str(told["headline"])
     assert "--rank-regex" in str(told["next_step"])
     assert of_dumps_without_rank({"state": "no_timeline", "dumps": None}) == {}
+
+
+def test_a_hang_is_sure_only_where_the_dumps_of_all_ranks_are_there() -> None:
+    # given ranks 0 and 2, that wait in call 5, which rank 1 never made; and the same without the dump of rank 2
+    def confidence(*shown: int) -> list[tuple[object, ...]]:
+        ranks = recorders({"0": [0, 1, 2]})
+        for rank in ranks:
+            stopped = rank.rank == 1
+            rank.got("0", 4 if stopped else 5, 4).calls("0", 4 if stopped else 5, state="scheduled")
+        ranks[1].entries[0]["state"] = "completed"
+        store = Store(None, threads=1, is_kept=False)
+        add_dumps(store, *(ranks[rank].dump() for rank in shown))
+        api.analyze(store)
+        return store.rows("SELECT state, confidence, is_sure_hang FROM attribute.verdict_state")
+
+    assert confidence(0, 1, 2) == [("hang", "high", True)]
+    assert confidence(0, 1) == [("hang", "medium", False)]

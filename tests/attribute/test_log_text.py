@@ -1,6 +1,10 @@
 """What logs show beside iterations that show nothing."""
 
-from traceforge.attribute.log_text import of_problems_beside
+import polars as pl
+
+from tests.fabric.logs import built_fabric
+from traceforge.attribute.log_text import lasting_problems, of_problems_beside
+from traceforge.store.database import Store
 
 ROW = {"headline": "Nothing significant.", "next_step": "Send less.", "confidence": "high"}
 PROBLEM = {"summary": "On host a, a NIC runs at 100.", "next_step": "Look at its cable."}
@@ -26,3 +30,25 @@ def test_of_several_problems_the_first_is_told() -> None:
 def test_a_finding_speaks_for_itself_and_so_do_logs_without_a_problem() -> None:
     assert of_problems_beside([PROBLEM], {"state": "finding"}, ROW) == {}
     assert of_problems_beside([], {"state": "nothing_significant"}, ROW) == {}
+
+
+def test_only_how_ranks_are_connected_lasts() -> None:
+    # given a NIC that lasts, a notice, an error message of the network, and versions that differ
+    store = built_fabric(Store(None, threads=1, is_kept=False))
+    kinds = [
+        ("slow NIC", "fabric_contention", "problem", "configuration evidence"),
+        ("sockets", "fabric_contention", "notice", "configuration evidence"),
+        ("timeout", "fabric_contention", "problem", "error message"),
+        ("versions", "runtime_control_plane", "problem", "configuration evidence"),
+    ]
+    rows = [
+        {"run_id": 3, "finding_id": number, "code": said, "mode": mode, "severity": severity, "subject_kind": "job",
+         "subject": "all", "ranks": [], "summary": said, "next_step": "", "basis": basis, "source_id": 0, "line": 1,
+         "citation_count": 1}
+        for number, (said, mode, severity, basis) in enumerate(kinds)
+    ]  # fmt: skip
+    store.append("fabric.finding", pl.DataFrame(rows, schema_overrides={"ranks": pl.List(pl.Int32)}))
+
+    assert {run: [one["summary"] for one in found] for run, found in lasting_problems(store).items()} == {
+        3: ["slow NIC"]
+    }
