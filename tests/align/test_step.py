@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from traceforge.align.step import Annotation, RankTrace, Step, period_of, steps_of_run
+from traceforge.align.rank_trace import Annotation, RankTrace, Step
+from traceforge.align.step import steps_of_run
 
 
 def annotated(
@@ -17,39 +18,6 @@ def annotated(
 
 def spans_of(steps: Sequence[Step]) -> list[tuple[int, int, int, bool]]:
     return [(step.iteration, step.start_ns, step.end_ns, step.is_whole) for step in steps]
-
-
-@pytest.mark.parametrize(
-    ("tokens", "period"),
-    [
-        ("ababab", 2),
-        ("abcabcabc", 3),
-        # Twice is no repetition; neither is one kind of call, however often.
-        ("abcabc", None),
-        ("aaaaaa", None),
-        ("", None),
-        # Two kinds, but one repeats with the period of the other.
-        ("aabaabaab", 3),
-        # The shortest period is taken, and the last turn may be cut.
-        ("abababababab", 2),
-        ("abcabcabca", 3),
-        # 1 call of 20 may differ (19 of 20 pairs agree), but not 2 of 20.
-        ("ab" * 10 + "ac", 2),
-        ("ab" * 9 + "acbc", None),
-        # Layers repeat within a step: what comes once after them ends it.
-        ("a" * 40 + "b", None),
-        (("a" * 40 + "b") * 3, 41),
-        (("ab" * 30 + "c") * 4, 61),
-        # What comes oddly and seldom marks nothing; nor does a first turn that differs.
-        ("ab" * 30 + "c" + "ab" * 33 + "c" + "ab" * 40, 2),
-        ("c" * 6 + "a" * 114, None),
-        # Three periods must fit.
-        ("abcdabcdabc", None),
-        ("abcdabcdabcd", 4),
-    ],
-)
-def test_a_sequence_repeats_if_nearly_all_of_it_equals_itself_one_period_later(tokens: str, period: int | None) -> None:
-    assert period_of(tokens) == period
 
 
 def test_profiler_steps_win_each_number_once_and_a_rank_without_them_has_its_window() -> None:
@@ -227,6 +195,32 @@ class TestOptimizer:
 
         assert spans_of(steps[0]) == [(1, 100, 200, True), (2, 200, 300, True), (3, 300, 400, True)]
 
+    def test_two_optimizers_that_follow_one_another_end_one_step(self) -> None:
+        # Muon |80–90| AdamW |92–99| and so on; the second in a wrapper that is an optimizer, too
+        spans = [
+            (f"Optimizer.step#{name}.step", at + first, at + last)
+            for at in (0, 100, 200)
+            for name, first, last in (("Muon", 80, 90), ("Wrapper", 92, 99), ("AdamW", 93, 98))
+        ]
+
+        origin, steps = steps_of_run({0: annotated(*spans, window=(5, 350))})
+
+        assert origin == "optimizer"
+        assert spans_of(steps[0]) == [(0, 5, 99, True), (1, 99, 199, True), (2, 199, 299, True)]
+
+    @pytest.mark.parametrize(("issued", "count"), [([], 3), ([91, 191, 291], 6)], ids=["silent", "between"])
+    def test_what_communicates_between_two_optimizers_makes_them_two_steps(self, issued: list[int], count: int) -> None:
+        spans = [
+            (f"Optimizer.step#{name}.step", at + first, at + first + 9)
+            for at in (0, 100, 200)
+            for name, first in (("Generator", 80), ("Critic", 92))
+        ]
+        calls = [("a:4", at) for at in issued]
+
+        _, steps = steps_of_run({0: annotated(*spans, calls=calls, window=(5, 301))})
+
+        assert len(steps[0]) == count
+
     def test_calls_before_and_after_make_steps_that_are_not_whole(self) -> None:
         # two calls a step, one of a step that the window begins in, one of a step that it ends in
         steps = [("forward", at, at + 80) for at in (100, 200, 300)]
@@ -301,6 +295,45 @@ class TestCollectivePeriod:
 
         assert origin == "window"
         assert spans_of(steps[0]) == [(0, 0, 1_000, True)]
+
+
+class TestKernelPeriod:
+    """Where calls are all alike, the kernels between them tell how many of them a step issues."""
+
+    @staticmethod
+    def _trace(arrivals: Sequence[int], turns: Sequence[int]) -> RankTrace:
+        """A device that begins its calls half a turn after the host has issued them."""
+        calls = [("all_reduce:", at - 50) for at in arrivals]
+        return RankTrace(0, 600, [], calls, turns_ns=turns, arrivals_ns=arrivals)
+
+    def test_a_turn_of_the_kernels_tells_how_many_calls_a_step_holds(self) -> None:
+        # turns    |50 ––––––– 150 –––––––– 250 –––––––– 350 –––
+        # calls       60   90    160   190    260   290    360   390; issued 50 earlier
+        trace = self._trace([60, 90, 160, 190, 260, 290, 360, 390], [50, 150, 250, 350])
+
+        origin, steps = steps_of_run({0: trace, 1: trace})
+
+        assert origin == "kernel_period"
+        assert spans_of(steps[1]) == [(0, 10, 110, True), (1, 110, 210, True), (2, 210, 310, True), (3, 310, 600, True)]
+
+    @pytest.mark.parametrize(
+        ("arrivals", "origin"),
+        [
+            # a call that begins as the turn before ends; 1 and 4 calls in turn; all in the first one
+            ([60, 90, 149, 190, 260, 290, 360, 390], "kernel_period"),
+            ([60, 151, 160, 170, 180, 260, 360, 370, 380, 390], "window"),
+            ([60, 70, 80, 90, 100, 110], "window"),
+        ],
+        ids=["edge", "uneven", "once"],
+    )
+    def test_turns_must_hold_as_many_calls_each(self, arrivals: list[int], origin: str) -> None:
+        assert steps_of_run({0: self._trace(arrivals, [50, 150, 250, 350, 450])})[0] == origin
+
+    def test_a_device_that_communicates_nothing_has_its_turns_as_steps(self) -> None:
+        origin, steps = steps_of_run({0: RankTrace(0, 400, [], [], turns_ns=[100, 200, 300])})
+
+        assert origin == "kernel_period"
+        assert spans_of(steps[0]) == [(0, 100, 200, True), (1, 200, 300, True), (2, 300, 400, True)]
 
 
 def test_a_run_without_ranks_has_no_steps() -> None:

@@ -28,7 +28,7 @@ JUDGING = (
 # What is a number but no judgement: (pattern of the file, pattern of the name) -> what it is.
 NO_JUDGEMENT = {
     ("align/clock.py", "_unaligned"): "how many ranks a message names",
-    ("align/step.py", "_MOST_DIGITS"): "what fits a column",
+    ("align/rank_trace.py", "MOST_DIGITS"): "what fits a column",
     ("align/rank_list.py", "*"): "what fits a column, and no job has more ranks",
     ("align/rank_batches.py", "_MOST_EVENTS"): "how much is worked on at once",
     ("graph/arrival.py", "_MOST_ARRIVALS"): "how much is worked on at once",

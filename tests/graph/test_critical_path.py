@@ -18,7 +18,7 @@ def test_the_path_leads_from_the_end_over_the_transfer_to_the_rank_that_came_las
             (3, 0): [CollectiveEvent(arrival_ns=4, awaited=5, awaited_end_ns=9, work_ns=0)],
             (3, 1): [CollectiveEvent(arrival_ns=7, awaited=5, awaited_end_ns=9, work_ns=0)],
         },
-        last={5: Beginning(7, 1, 0, None)},
+        last={5: Beginning(7, 3, 1, 0, None)},
     )
 
     assert critical_path(chains) == [
@@ -37,11 +37,26 @@ def test_a_rank_that_was_not_blocked_keeps_the_path() -> None:
             (0, 0): [CollectiveEvent(arrival_ns=2, awaited=1, awaited_end_ns=5, work_ns=6)],
             (0, 1): [CollectiveEvent(arrival_ns=3, awaited=1, awaited_end_ns=5, work_ns=0)],
         },
-        last={1: Beginning(3, 1, 0, None)},
+        last={1: Beginning(3, 0, 1, 0, None)},
     )
 
     assert {piece.rank for piece in critical_path(chains)} == {0}
     assert sum(piece.end_ns - piece.start_ns for piece in critical_path(chains)) == 9
+
+
+def test_ranks_may_number_the_iteration_of_a_collective_differently() -> None:
+    # rank 0, step 3  work 0-4 ┆ waits ······ ┆ transfer 7-9 ┆ work 9-12
+    # rank 1, whole window as step 0:  work 0 ─ 7 ┆ transfer 7-9
+    chains = Chains(
+        windows={0: [(3, 0, 12)], 1: [(0, 0, 9)]},
+        events={
+            (3, 0): [CollectiveEvent(arrival_ns=4, awaited=5, awaited_end_ns=9, work_ns=0)],
+            (0, 1): [CollectiveEvent(arrival_ns=7, awaited=5, awaited_end_ns=9, work_ns=0)],
+        },
+        last={5: Beginning(7, 0, 1, 0, None)},
+    )
+
+    assert critical_path(chains)[0] == Piece(0, 1, "work", None, 0, 7)
 
 
 def test_an_iteration_that_is_not_in_the_graph_is_unknown_and_pauses_are_kept() -> None:

@@ -6,22 +6,23 @@ the steps of one rank alone compare to nothing. Calls before the first and after
 Not handled: windows of the ranks that begin in different steps.
 """
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import polars as pl
 
+from traceforge.align.kernel_turns import calls_a_turn, turn_starts
+from traceforge.align.marked_peer import steps_of_peers
+from traceforge.align.period import period_of
+from traceforge.align.rank_trace import MOST_DIGITS, NUMBER, Annotation, RankTrace, Step
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
-from traceforge.units import format_share
+from traceforge.units import format_share, plural
 from traceforge.vocabulary import vocabulary
 
 _RANKS = "SELECT run_id, rank, raw_first_ns, raw_last_ns, raw_intact_ns FROM align.rank ORDER BY run_id, rank"
@@ -45,7 +46,8 @@ ORDER BY rank, raw_start_ns, raw_end_ns DESC, name
 """
 
 _CALLS = """
-SELECT rank, COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns
+SELECT rank, COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns,
+  raw_arrival_ns
 FROM align.call WHERE run_id = ? AND is_linked AND is_intact ORDER BY rank, call_id
 """
 
@@ -61,77 +63,13 @@ _SCHEMA = {
     "annotation": pl.String,
 }
 
-_NUMBER = re.compile(r"\d+")
-_MOST_DIGITS = 9  # no job takes more steps, and more do not fit the column
+_OPTIMIZER = "Optimizer.step"
 _INFERRED_FROM = {
     "annotation": "an annotation that repeats",
     "optimizer": "Optimizer.step",
     "collective_period": "the period of the collectives",
+    "kernel_period": "the period of the device's kernels",
 }
-
-
-@lru_cache(maxsize=10_000)
-def _batch(name: str) -> str | None:
-    return vocabulary().inference_step(name)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step; times in ns on the rank's own clock.
-
-    Attributes:
-        iteration: its number.
-        is_whole: whether the window holds all of it.
-        annotation: name of the annotation that was taken for it, `#` in the place of its number.
-    """
-
-    iteration: int
-    start_ns: int
-    end_ns: int
-    is_whole: bool = True
-    annotation: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """A named stretch of the host; ns on the rank's own clock."""
-
-    name: str
-    is_profiler_step: bool
-    start_ns: int
-    end_ns: int
-
-    @property
-    def batch(self) -> str | None:
-        """What this step of an inference engine is called; None where it is none."""
-        return _batch(self.name)
-
-    @property
-    def pattern(self) -> str | None:
-        """The name with `#` for its number, or what such a batch is called; None where it holds none, or several."""
-        return self.batch or (_NUMBER.sub("#", self.name) if len(_NUMBER.findall(self.name)) == 1 else None)
-
-    @property
-    def names(self) -> set[str]:
-        """What it can be found by; a batch by what it is called alone, as its name holds sizes."""
-        return {self.batch} if self.batch else {self.name, self.pattern or self.name}
-
-    @property
-    def number(self) -> int:
-        """The number in the name; -1 where no step could have it."""
-        digits = _NUMBER.findall(self.name)
-        return int(digits[0]) if len(digits) == 1 and len(digits[0]) <= _MOST_DIGITS else -1
-
-
-@dataclass(frozen=True, slots=True)
-class RankTrace:
-    """What the steps of one rank are found from; ns on its own clock. A truncated one says nothing after `last_ns`."""
-
-    first_ns: int
-    last_ns: int
-    annotations: Sequence[Annotation]
-    calls: Sequence[tuple[str, int]]
-    is_truncated: bool = False
 
 
 Steps = list[Step]
@@ -143,15 +81,24 @@ def rows(store: Store) -> pl.DataFrame:
     for (run_key,), ranks in store.query(_RANKS).group_by("run_id", maintain_order=True):
         run_id = int(str(run_key))
         traces = _read(store, run_id, ranks, marked_only=True)
-        if not any(map(_profiler_steps, traces.values())):
+        if not all(map(_profiler_steps, traces.values())):
             traces = _read(store, run_id, ranks, marked_only=False)
         origin, steps = steps_of_run(traces)
+        if origin == "window":
+            traces = {rank: replace(one, turns_ns=turn_starts(store, run_id, rank)) for rank, one in traces.items()}
+            origin, steps = steps_of_run(traces)
         for rank, found in steps.items():
             is_marked = origin != "window"
             result += [
-                (run_id, rank, s.iteration, s.start_ns, s.end_ns, origin, is_marked, s.is_whole, s.annotation)
+                (
+                    run_id, rank, s.iteration, s.start_ns, s.end_ns, "peer" if s.is_from_peer else origin, is_marked,
+                    s.is_whole, s.annotation,
+                )
                 for s in found
-            ]
+            ]  # fmt: skip
+        peers = sum(any(step.is_from_peer for step in found) for found in steps.values())
+        if peers:
+            store.append("meta.issue", issue_rows(run_id, None, "align", [_from_peers(peers)]))
         if origin in _INFERRED_FROM:
             batches = Counter(step.annotation for of_rank in steps.values() for step in of_rank if step.annotation)
             store.append("meta.issue", issue_rows(run_id, None, "align", [_unmarked(origin, batches)]))
@@ -173,8 +120,10 @@ def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) 
     for rank, name, event_class, start_ns, end_ns in found.iter_rows():
         if (until_ns := intact[rank]) is None or end_ns <= until_ns:
             annotations[rank].append(Annotation(name, event_class == "iteration", start_ns, end_ns))
-    for rank, *call in [] if marked_only else store.query(_CALLS, [run_id]).iter_rows():
-        calls[rank].append((call[0], call[1]))
+    arrivals: dict[int, list[int]] = defaultdict(list)
+    for rank, token, issue_ns, arrival_ns in [] if marked_only else store.query(_CALLS, [run_id]).iter_rows():
+        calls[rank].append((token, issue_ns))
+        arrivals[rank].append(arrival_ns)
     return {
         rank: RankTrace(
             first_ns or 0,
@@ -182,6 +131,7 @@ def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) 
             annotations[rank],
             calls[rank],
             is_truncated=intact_ns is not None,
+            arrivals_ns=sorted(arrivals[rank]),
         )
         for _, rank, first_ns, last_ns, intact_ns in ranks.iter_rows()
     }
@@ -191,14 +141,16 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
     """How the steps of a run are known, and the steps of each rank."""
     numbered = {rank: _profiler_steps(trace) for rank, trace in traces.items()}
     if any(numbered.values()):
+        of_peers = steps_of_peers(traces, numbered)
         return "profiler_step", {
-            rank: steps if steps or traces[rank].is_truncated else _window(traces[rank])
+            rank: steps or of_peers.get(rank) or ([] if traces[rank].is_truncated else _window(traces[rank]))
             for rank, steps in numbered.items()
         }
     ways: tuple[tuple[str, Callable[[RankTrace, str], Steps]], ...] = (
         ("annotation", _annotated),
         ("optimizer", _optimized),
         ("collective_period", _periodic),
+        ("kernel_period", _turning),
     )
     for origin, way in ways:
         for name in _common_names(traces) if origin == "annotation" else [""]:
@@ -257,7 +209,7 @@ def _profiler_steps(trace: RankTrace) -> Steps:
     for annotation in trace.annotations:
         if annotation.is_profiler_step:
             digits = "".join(filter(str.isdigit, annotation.name))
-            if len(digits) <= _MOST_DIGITS:
+            if len(digits) <= MOST_DIGITS:
                 found.setdefault(int(digits), Step(int(digits), annotation.start_ns, annotation.end_ns))
     return sorted(found.values(), key=lambda step: step.start_ns)
 
@@ -297,7 +249,7 @@ def _annotated(trace: RankTrace, name: str) -> Steps:
 
 def _kind_of_batch(name: str) -> str:
     """The name with `#` for its sizes; a zero is kept, as it tells a decode from a prefill."""
-    return _NUMBER.sub(lambda size: "#" if size[0].strip("0") else "0", name)
+    return NUMBER.sub(lambda size: "#" if size[0].strip("0") else "0", name)
 
 
 def _issue_calls(trace: RankTrace, found: Sequence[Annotation]) -> bool:
@@ -311,59 +263,53 @@ def _issue_calls(trace: RankTrace, found: Sequence[Annotation]) -> bool:
 
 def _optimized(trace: RankTrace, _name: str) -> Steps:
     """From the end of one optimizer step to the end of the next."""
-    ends = [a.end_ns for a in trace.annotations if a.name.startswith("Optimizer.step")]
+    ends = [a.end_ns for a in _last_of_each(trace, [a for a in trace.annotations if a.name.startswith(_OPTIMIZER)])]
     return _between([trace.first_ns, *ends[:-1]], ends[-1]) if ends else []
+
+
+def _last_of_each(trace: RankTrace, found: Sequence[Annotation]) -> list[Annotation]:
+    """Of optimizers that follow one another in a step the last one, of those within another the outer one.
+
+    They follow one another if nothing communicates between them and the pause is shorter than they are.
+    """
+    issued = sorted(issue_ns for _, issue_ns in trace.calls)
+    last: list[Annotation] = []
+    for one in found:
+        if last and one.end_ns <= last[-1].end_ns:
+            continue
+        if last and _is_at_once(last[-1], one, issued):
+            last.pop()
+        last.append(one)
+    return last
+
+
+def _is_at_once(earlier: Annotation, later: Annotation, issued: Sequence[int]) -> bool:
+    own_ns = earlier.end_ns - earlier.start_ns + later.end_ns - later.start_ns
+    return later.start_ns - earlier.end_ns < own_ns and bisect_left(issued, earlier.end_ns) == bisect_left(
+        issued, later.start_ns
+    )
 
 
 def _periodic(trace: RankTrace, _name: str) -> Steps:
     """From one turn of the sequence of collectives to the next; all-to-alls of experts may differ in size."""
     tokens = [token for token, _ in trace.calls]
     period = period_of(tokens) or period_of(["all_to_all" if one.startswith("all_to_all:") else one for one in tokens])
-    if period is None:
-        return []
-    starts = [issue_ns for _, issue_ns in trace.calls][::period]
-    whole = starts[: len(tokens) // period]
-    return _between(whole, starts[len(whole)] if len(starts) > len(whole) else trace.last_ns)
+    return _every(period, [issue_ns for _, issue_ns in trace.calls], trace.last_ns) if period else []
 
 
-def period_of(tokens: Sequence[str]) -> int | None:
-    """Smallest number of tokens after which a sequence repeats itself three times or more; None where it does not.
-
-    Layers repeat within a step: a period that leaves out a kind of call that a longer one holds is not the step's. A
-    sequence of equal tokens has no period.
-    """
-    return _period(tuple(tokens))
-
-
-@lru_cache(maxsize=16)  # ranks of one role call the same sequence
-def _period(tokens: tuple[str, ...]) -> int | None:
-    number = {token: place for place, token in enumerate(dict.fromkeys(tokens))}
-    sequence = np.array([number[token] for token in tokens], dtype=np.int32)
-    total = len(sequence)
-    places = [np.flatnonzero(sequence == kind) for kind in range(len(number))]
-    regular = [at for at in places if len(at) >= thresholds.LEAST_STEPS]
-    best, most = None, 1
-    for period in range(2, total // thresholds.LEAST_STEPS + 1):
-        same = int(np.count_nonzero(sequence[period:] == sequence[:-period]))
-        if same < thresholds.LEAST_REPEATED_SHARE * (total - period):
-            continue
-        held = sum(_is_in_turn(at, period, total) for at in regular)
-        if held > most:
-            best, most = period, held
-    return best
+def _turning(trace: RankTrace, _name: str) -> Steps:
+    """From one turn of the device's kernels to the next; of what calls, after as many calls as a turn issues."""
+    if not trace.turns_ns or not trace.calls:
+        return _between(trace.turns_ns, trace.last_ns) if trace.turns_ns else []
+    period = calls_a_turn(trace)
+    return _every(period, [issue_ns for _, issue_ns in trace.calls], trace.last_ns) if period else []
 
 
-def _is_in_turn(at: "np.ndarray[tuple[int], np.dtype[np.int64]]", period: int, total: int) -> bool:
-    """Whether a kind of call stands at some place of most turns.
-
-    Args:
-        at: its places in the sequence.
-        period: calls a turn.
-        total: calls in all.
-    """
-    times = np.bincount(at % period, minlength=period)
-    turns = (total - np.arange(period) + period - 1) // period
-    return bool(np.any(2 * times > turns))
+def _every(period: int, issued: Sequence[int], last_ns: int) -> Steps:
+    """Steps of as many calls each; what is left of a last turn is of none."""
+    starts = issued[::period]
+    whole = starts[: len(issued) // period]
+    return _between(whole, starts[len(whole)] if len(starts) > len(whole) else last_ns)
 
 
 def _between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> Steps:
@@ -373,6 +319,11 @@ def _between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> Steps:
 
 def _window(trace: RankTrace) -> Steps:
     return [Step(0, trace.first_ns, trace.last_ns)] if trace.first_ns < trace.last_ns else []
+
+
+def _from_peers(ranks: int) -> Issue:
+    detail = f"{plural(ranks, 'rank')} without ProfilerStep: the steps are those of a rank that issues the same calls"
+    return Issue("steps_from_peers", "info", ranks, None, detail)
 
 
 def _unmarked(origin: str, batches: "Counter[str]") -> Issue:

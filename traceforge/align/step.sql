@@ -2,8 +2,9 @@
 --
 -- ProfilerStep annotations on the host decide (their copies on the device do not count). Where a rank has none, the
 -- run's steps are inferred from what an inference engine writes around its batches, from another annotation that repeats
--- (`train`) or counts (`step 7`, `step 8`), from Optimizer.step, or from the period of the sequence of collectives, in
--- this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that spans its whole trace.
+-- (`train`) or counts (`step 7`, `step 8`), from Optimizer.step, or from the period of the sequence of collectives or
+-- kernels, in this order, if all ranks agree on their number. Otherwise a rank has one step, number 0, that spans its
+-- whole trace. Where some ranks have annotations, one without takes the steps of a rank that issues the same calls.
 -- Scope: run
 -- Reads: align.rank, align.call, align.name_class, raw.event
 CREATE OR REPLACE TABLE align.step (
@@ -17,7 +18,8 @@ CREATE OR REPLACE TABLE align.step (
   raw_start_ns BIGINT NOT NULL,
   -- End, ns on the rank's own clock.
   raw_end_ns BIGINT NOT NULL,
-  -- How the step is known: profiler_step, annotation, optimizer, collective_period or window.
+  -- How the step is known: profiler_step, peer (as a rank marks it that issues the same calls), annotation, optimizer,
+  -- collective_period, kernel_period or window.
   origin VARCHAR NOT NULL,
   -- False where nothing marks steps and the whole window stands in.
   is_marked BOOLEAN NOT NULL,

@@ -67,11 +67,13 @@ class Beginning:
 
     Attributes:
         begun_ns: when the member had arrived and its stream was free.
+        iteration: as the member counts, which need not be as others do.
         place: of the arrival among the rank's events.
         held_by: the collective that held up its stream; None where the rank arrived when it was free.
     """
 
     begun_ns: int
+    iteration: int
     rank: int
     place: int
     held_by: int | None
@@ -127,7 +129,7 @@ def _chains(windows: pl.DataFrame, events: pl.DataFrame) -> Chains:
     for _, iteration, rank, _, collective, arrival, *wait, held_by, free_ns in events.iter_rows():
         own = chains.events.setdefault((iteration, rank), [])
         own.append(CollectiveEvent(arrival, *wait))
-        begun = Beginning(arrival if held_by is None else free_ns, rank, len(own) - 1, held_by)
+        begun = Beginning(arrival if held_by is None else free_ns, iteration, rank, len(own) - 1, held_by)
         # Of ranks that begin together the lowest stands for all.
         if collective not in chains.last or begun.begun_ns > chains.last[collective].begun_ns:
             chains.last[collective] = begun
@@ -162,7 +164,7 @@ def _backwards(chains: Chains, rank: int) -> Iterator[Piece]:
             if last is not None:
                 yield from transfers
                 rank, position, until_ns = last.rank, last.place, transfers[-1].start_ns
-                place = _place(chains, rank, iteration)
+                place = _place(chains, rank, last.iteration)
                 continue
             position -= 1
             yield Piece(iteration, rank, "unknown" if event.is_blocked else "work", None, event.arrival_ns, until_ns)

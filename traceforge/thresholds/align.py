@@ -126,6 +126,16 @@ LEAST_STEPS: Annotated[int, Meaning("repetitions", "What repeats less often is n
 LEAST_REPEATED_SHARE: Annotated[
     float, Meaning("share of calls", "A period repeats if this share equals the call one period later.", "align.step")
 ] = 0.95
+LEAST_HELD_KINDS: Annotated[
+    float,
+    Meaning("share of kernel names", "Kernels are steps if so many kinds stand at a place of most.", "align.step"),
+] = 0.9
+PERIOD_KINDS: Annotated[
+    int, Meaning("kernel names", "So many of the rarest that recur tell which periods to try.", "align.step")
+] = 24
+PERIOD_TIMES: Annotated[
+    int, Meaning("times a step", "One of them may occur up to so often in a step.", "align.step")
+] = 4
 LEAST_FILLED_SHARE: Annotated[
     float, Meaning("share of time", "An annotation is a step if it covers this much from first to last.", "align.step")
 ] = 0.5
