@@ -100,6 +100,21 @@ def test_lists_that_double_with_every_step_are_refused() -> None:
         load_plain(doubling, where="dump")
 
 
+@pytest.mark.parametrize(
+    "tuples",
+    [
+        b")" + b"\x85" * 3_000_000,
+        b")" + b"".join(b"q%ch%c\x86" % (n, n) for n in range(60)),
+    ],
+    ids=["deep", "doubling"],
+)
+@pytest.mark.parametrize("pair", [b"}%bNs.", b"}(%bNu.", b"(%bNd."], ids=["one", "many", "whole"])
+def test_a_tuple_is_no_key(pair: bytes, tuples: bytes) -> None:
+    # given tuples whose hash takes 2^60 steps, or more of C's stack than there is
+    with pytest.raises(InputUnusableError, match="no text and no number"):
+        load_plain(b"\x80\x02" + pair % tuples, where="dump")
+
+
 @pytest.mark.parametrize("pack", [pickle.dumps, lambda value: json.dumps(value).encode()], ids=["pickle", "json"])
 def test_odd_values_cost_their_field_alone(tmp_path: Path, pack: Callable[[object], bytes]) -> None:
     entry = {

@@ -4,7 +4,7 @@ Idea: opcodes are walked here, one by one, and only those that build plain value
 bytes, whatever a memo index or a length claims. PyTorch's C++ pickler writes lists of numbers through
 `torch.jit._pickle.build_*list`, which here is the list itself. Shared containers stay shared, but what they would be
 if written out is bounded, as are nesting and circles refused: whoever reads the result may walk it.
-Not handled: tensors, sets, objects.
+Not handled: tensors, sets, objects, tuples as keys.
 """
 
 import pickletools
@@ -154,6 +154,9 @@ class _Walk:
 def _pairs(values: list[object]) -> dict[object, object]:
     if len(values) % 2:
         raise _RefusedError("a key has no value")
+    # To hash a tuple takes as long as to write it out, and C's whole stack where it is deep.
+    if tuple in map(type, values[::2]):
+        raise _RefusedError("a key is no text and no number")
     return dict(zip(values[::2], values[1::2], strict=True))
 
 
