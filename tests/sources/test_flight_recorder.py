@@ -42,6 +42,28 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         load_plain(b"\x80\x02" + data + b".", where="dump")
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_that_ends_too_early_is_refused_wherever_it_ends(protocol: int) -> None:
+    # given what dumps consist of, with numbers of all sizes and more values than one byte counts
+    entry = {
+        "id": 1,
+        "seq": 300,
+        "pg": -70_000,
+        "time": 2**60,
+        "ms": 0.5,
+        "sizes": [[1, 2]],
+        "group": ("0", "x"),
+        "up": None,
+    }
+    whole = pickle.dumps(
+        {"entries": [{f"{key}{n}": value for key, value in entry.items()} for n in range(50)]}, protocol
+    )
+
+    for end in range(len(whole)):
+        with pytest.raises(InputUnusableError, match="the pickle is not read"):
+            load_plain(whole[:end], where="dump")
+
+
 def test_shared_values_stay_shared() -> None:
     frame = {"name": "forward", "line": 1}
 
@@ -75,6 +97,8 @@ class _Harmful:
         b"ctorch.jit._pickle\nbuild_intlist\n.",
         b"ctorch.jit._pickle\nbuild_intlist\n](h.",
         b"\x80\x02]q\x00h\x00a.",
+        b"](q\x000h\x00K\x01e.",
+        b"](2K\x01e0.",
         b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.",
         b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
         b"]" * 500 + b"a" * 499 + b".",
