@@ -1,7 +1,14 @@
 """Steps of jobs that mark none, and whose collectives are all alike: found from what the devices compute."""
 
-from tests.given import MS, Trace, rows_of
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.given import MS, Trace, add_facts, built, rows_of
 from tests.stories import told
+from traceforge.align.kernel_turns import turn_starts
+from traceforge.store.database import Store
 
 ORIGIN = "SELECT DISTINCT origin, COUNT(*) FROM align.step GROUP BY origin, rank"
 JUDGED = "SELECT COUNT(*) FROM timeline.iteration WHERE NOT is_partial"
@@ -48,3 +55,30 @@ def test_kernels_that_do_not_repeat_leave_the_window() -> None:
             )
 
     assert rows_of(told(*traces, stage="attribute"), ORIGIN) == [("window", 1)]
+
+
+CORPUS = os.environ.get("TRACEFORGE_CORPUS")
+MARKED = {
+    "hta_single/df_index_resolver__df_index_resolver.json.gz": 5,
+    "hta_single/nccl_parser_config__nccl_data.json.gz": 3,
+    "hta_single/trace_diff__control__control.json.gz": 6,
+    "kineto_tb_pt19/resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz": 6,
+    "sidnb13_transformer/dc3b0e7228dd_851.1752215573993169006.pt.trace.json.gz": 3,
+    # one pass through the layers of a model
+    "tracelens_h100/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz": 0,
+    "tracelens_mi300/facebook_timesformer-base-finetuned-k400__1016002.json.gz": 0,
+    "tracelens_infer_vllm_decode_full/graph_execution.json.gz": 0,
+}
+
+
+@pytest.mark.skipif(CORPUS is None, reason="TRACEFORGE_CORPUS names no folder of real traces")
+@pytest.mark.parametrize(("path", "marked"), MARKED.items())
+def test_kernels_of_real_traces_turn_once_a_marked_step_and_never_where_a_model_runs_once(
+    path: str, marked: int, tmp_path: Path
+) -> None:
+    with Store(tmp_path / "job.duckdb") as store:
+        add_facts(store, Path(str(CORPUS)) / "traces/kineto" / path)
+        built(store, "align")
+        ((rank,),) = rows_of(store, "SELECT DISTINCT rank FROM align.rank")
+
+        assert len(turn_starts(store, 0, int(str(rank)))) == marked
