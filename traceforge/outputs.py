@@ -6,6 +6,7 @@ Not handled: a file that becomes one of these while the command runs.
 """
 
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None] 
     """Refuse files that cannot or must not be written, before the work whose answer they shall hold.
 
     Args:
-        outputs: files to write; None and `-` are none.
+        outputs: files to write; None is none, and `-` the standard output.
         inputs: files that are read, and are no traces or databases.
 
     Raises:
@@ -28,13 +29,15 @@ def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None] 
     read = {path.resolve() for path in inputs if path is not None}
     written = set[Path]()
     for path in outputs:
-        if path is None or path == STANDARD_OUTPUT:
+        if path is None:
             continue
-        _check_place(path)
-        place = path.resolve()
+        is_file = path != STANDARD_OUTPUT
+        if is_file:
+            _check_place(path)
+        place = path.resolve() if is_file else path
         if place in written:
             raise UsageError("two answers would be written to it", where=str(path), hint="name a file for each")
-        if (kind := "read" if place in read else _recorded(path)) is not None:
+        if is_file and (kind := "read" if place in read else _recorded(path)) is not None:
             why = f"it is {kind}, and no answer is written over that"
             raise UsageError(why, where=str(path), hint="name another file")
         written.add(place)
@@ -65,9 +68,15 @@ def _recorded(path: Path) -> str | None:
 def write_text(path: Path, text: str) -> None:
     """A file with this text, whole or not at all: an earlier one stays where the disk is full, and its rights are kept.
 
+    Args:
+        path: `-` is the standard output.
+
     Raises:
         InputUnusableError: it cannot be written.
     """
+    if path == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+        return
     place = path.resolve()
     is_plain = place.is_file() or not place.exists()
     making = place.with_name(f".{place.name}.new") if is_plain else place

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run
+from tests.cli.running import run, run_process
 from traceforge.errors import InputUnusableError
 from traceforge.outputs import write_text
 from traceforge.store.database import Store
@@ -65,6 +65,22 @@ def test_two_answers_do_not_share_a_file(tmp_path: Path, healthy: Path) -> None:
     assert finished.returncode == 2
     assert "two answers would be written to it" in finished.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_page_goes_to_the_standard_output_alone(tmp_path: Path, healthy: Path) -> None:
+    finished = run_process("report", healthy, "-o", "-", folder=tmp_path)
+
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("<!doctype html>")
+    assert "VERDICT (" not in finished.stdout.rpartition("</html>")[2]
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_answers_do_not_share_the_standard_output(healthy: Path) -> None:
+    finished = run("report", healthy, "-o", "-", "--md", "-")
+
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "two answers would be written to it" in finished.stderr
 
 
 def test_a_baseline_is_not_written_over(tmp_path: Path, healthy: Path) -> None:

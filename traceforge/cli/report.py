@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -29,7 +28,7 @@ from traceforge.cli.ingest import (
     limits_of,
 )
 from traceforge.cli.inputs import TARGET_HELP, opened
-from traceforge.outputs import check_outputs, write_text
+from traceforge.outputs import STANDARD_OUTPUT, check_outputs, write_text
 from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:
@@ -50,7 +49,9 @@ GpuPrice = Annotated[
 
 def report(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
-    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; - is standard output.")] = Path(
+        "report.html"
+    ),
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
     ] = None,
@@ -104,10 +105,12 @@ def report(
         )
         check_complete(store, api.run_id(store, run), strict=False)
         _write(made, output, md_file)
-        if not _is_summary_shown(made.summary, json_file):
+        _write_summary(made.summary, json_file)
+        if STANDARD_OUTPUT not in (output, json_file, md_file):
             _say_files(store, api.run_id(store, run))
             print_verdict(made.verdict_lines, made.verdict_state)
-        note(f"report: {output} ({len(made.html.encode()) / 1e6:.1f} MB)")
+        place = "standard output" if output == STANDARD_OUTPUT else output
+        note(f"report: {place} ({len(made.html.encode()) / 1e6:.1f} MB)")
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
 
 
@@ -147,15 +150,9 @@ def _command(
     return command if reference is None else f"{command} --reference {reference.value}"
 
 
-def _is_summary_shown(found: dict[str, object], json_file: Path | None) -> bool:
-    """Write the summary where it was asked for; whether that was the standard output."""
-    summary = json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-    if str(json_file) == "-":
-        sys.stdout.write(summary)
-        return True
+def _write_summary(found: dict[str, object], json_file: Path | None) -> None:
     if json_file is not None:
-        write_text(json_file, summary)
-    return False
+        write_text(json_file, json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def check_complete_strictly(store: "Store", run_id: int, *, strict: bool) -> None:
