@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import MS, Trace, add_facts, built, rows_of
+from tests.given import MS, Trace, add_facts, built, rows_of, store_of
 from tests.stories import told
 from traceforge.align.kernel_turns import turn_starts
+from traceforge.records import Issue
 from traceforge.store.database import Store
+from traceforge.store.issues import issue_rows
 
 ORIGIN = "SELECT DISTINCT origin, COUNT(*) FROM align.step GROUP BY origin, rank"
 JUDGED = "SELECT COUNT(*) FROM timeline.iteration WHERE NOT is_partial"
@@ -42,6 +44,35 @@ def test_a_slow_rank_is_found_without_a_mark() -> None:
     store = told(*_job(late_ns=20 * MS), stage="attribute")
 
     assert ("1", [1]) in rows_of(store, LATE)
+
+
+def test_kernels_that_communicate_are_of_no_turn() -> None:
+    # given a library that carries out the same call in another way each time
+    traces = _job(late_ns=0)
+    ways = ["RING_LL", "TREE_LL", "TREE_SIMPLE", "RING_SIMPLE", "RING_LL128", "NVLS", "TREE_LL128", "COLLNET_DIRECT"]
+    for trace in traces:
+        kernels = [one for one in trace.events if str(one["name"]).startswith("nccl")]
+        for one, way in zip(kernels, ways, strict=True):
+            one["name"] = f"ncclDevKernel_AllReduce_Sum_f32_{way}(ncclDevKernelArgsStorage<4096ul>)"
+
+    assert rows_of(told(*traces, stage="attribute"), ORIGIN) == [("kernel_period", 8)]
+
+
+def test_turns_end_where_a_truncated_file_may_lack_something() -> None:
+    # given a file that ends in the middle; of step 4 it has a kernel, but not all that was launched before
+    traces = _job(late_ns=0)
+    traces[1].events = [one for one in traces[1].events if int(str(one["raw_start_ns"])) <= 401 * MS]
+    here = {one["event_id"] for one in traces[1].events}
+    traces[1].collectives = [one for one in traces[1].collectives if one["event_id"] in here]
+    store = store_of(*traces)
+    lost = Issue("kineto_truncated", "warning", 1, None, "the file ends in the middle")
+    store.append("meta.issue", issue_rows(0, 1, "ingest", [lost]))
+
+    built(store, "align")
+
+    ((intact_ns,),) = rows_of(store, "SELECT raw_intact_ns FROM align.rank WHERE rank = 1")
+    assert intact_ns == 350 * MS  # the last call that is whole
+    assert turn_starts(store, 0, 1) == [MS, 101 * MS, 201 * MS, 301 * MS]
 
 
 def test_kernels_that_do_not_repeat_leave_the_window() -> None:

@@ -1,6 +1,8 @@
 """A rank that marks no steps takes those of a rank that issues the same calls."""
 
 from tests.align.test_step import annotated, spans_of
+from tests.given import data_parallel_job, rows_of
+from tests.stories import told
 from traceforge.align.step import steps_of_run
 
 
@@ -33,3 +35,27 @@ def test_a_step_that_is_taken_over_begins_before_its_first_call_however_early_th
     _, steps = steps_of_run({0: marked, 1: early})
 
     assert spans_of(steps[1]) == [(5, 100, 180, True), (6, 180, 230, True)]
+
+
+def test_of_several_marked_ranks_the_lowest_is_followed() -> None:
+    calls = [("a:4", 150), ("a:4", 250)]
+    marked = [
+        annotated(("ProfilerStep#5", at, at + 100), ("ProfilerStep#6", at + 100, 300), calls=calls, window=(90, 310))
+        for at in (100, 110)
+    ]
+
+    _, steps = steps_of_run({0: marked[0], 1: marked[1], 2: annotated(calls=calls, window=(90, 310))})
+
+    assert spans_of(steps[2]) == [(5, 100, 200, True), (6, 200, 300, True)]
+
+
+def test_the_table_says_whose_marks_steps_are_known_by() -> None:
+    # given three steps of two ranks, of which the second marks none
+    traces = data_parallel_job([[60, 40], [30, 70], [20, 20]])
+    traces[1].events = [one for one in traces[1].events if not str(one["name"]).startswith("ProfilerStep")]
+
+    store = told(*traces, stage="align")
+
+    origins = "SELECT rank, origin, COUNT(*) FROM align.step GROUP BY ALL ORDER BY rank"
+    assert rows_of(store, origins) == [(0, "profiler_step", 3), (1, "peer", 3)]
+    assert rows_of(store, "SELECT code, count FROM meta.issue WHERE code LIKE 'steps_%'") == [("steps_from_peers", 1)]

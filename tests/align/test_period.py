@@ -53,6 +53,8 @@ def _names(sequence: str) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
         (("fg" * 20 + "h" + "bc" * 20 + "o") * 4, 82),
         # one pass of an inference: what lies before and behind its layers is of no turn
         ("e" + "fgn" * 30 + "hs", None),
+        # each kind several times a turn, at uneven distances
+        ("aababb" * 4, 6),
         # twice is no repetition, and one kind of kernel has no turn
         ("ffbgbgo" * 2, None),
         ("a" * 30, None),

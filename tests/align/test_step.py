@@ -329,6 +329,21 @@ class TestKernelPeriod:
     def test_turns_must_hold_as_many_calls_each(self, arrivals: list[int], origin: str) -> None:
         assert steps_of_run({0: self._trace(arrivals, [50, 150, 250, 350, 450])})[0] == origin
 
+    @pytest.mark.parametrize(
+        ("kinds", "origin"),
+        [
+            (["a:1", "b:2", "a:3", "b:4", "a:5", "b:6"], "kernel_period"),
+            (["a:1", "b:1", "b:1", "a:1", "a:1", "c:1"], "window"),
+        ],
+        ids=["sizes", "operations"],
+    )
+    def test_sizes_may_vary_from_turn_to_turn_and_operations_may_not(self, kinds: list[str], origin: str) -> None:
+        arrivals = [60, 90, 160, 190, 260, 290]
+        calls = list(zip(kinds, arrivals, strict=True))
+        trace = RankTrace(0, 400, [], calls, turns_ns=[50, 150, 250, 350], arrivals_ns=arrivals)
+
+        assert steps_of_run({0: trace})[0] == origin
+
     def test_a_device_that_communicates_nothing_has_its_turns_as_steps(self) -> None:
         origin, steps = steps_of_run({0: RankTrace(0, 400, [], [], turns_ns=[100, 200, 300])})
 

@@ -42,15 +42,16 @@ def turn_starts(store: Store, run_id: int, rank: int) -> list[int]:
 
 
 def calls_a_turn(trace: RankTrace) -> int | None:
-    """How many calls a turn holds; None where turns differ in it, or calls do not repeat after so many.
+    """How many calls a turn holds; None where turns differ in it, or operations do not repeat after so many.
 
-    Communication has a stream of its own, so that a call at the edge of a turn may fall into either.
+    Sizes may vary from turn to turn, as those of experts do. Communication has a stream of its own, so that a call at
+    the edge of a turn may fall into either.
     """
     edges = [bisect_left(trace.arrivals_ns, start_ns) for start_ns in trace.turns_ns]
     counts = np.diff(edges)
     usual = int(np.median(counts)) if len(counts) else 0
     if not usual or abs(int(counts.sum()) - usual * len(counts)) > max(1, usual // 2):
         return None
-    tokens = [token for token, _ in trace.calls]
+    tokens = [token.partition(":")[0] for token, _ in trace.calls]
     same = sum(later == earlier for earlier, later in zip(tokens, tokens[usual:], strict=False))
     return usual if same >= thresholds.LEAST_REPEATED_SHARE * (len(tokens) - usual) else None

@@ -49,9 +49,7 @@ GpuPrice = Annotated[
 
 def report(
     target: Annotated[Path, typer.Argument(help=TARGET_HELP)],
-    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; - is standard output.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file; - for stdout.")] = Path("report.html"),
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the summary as JSON; - for stdout.")
     ] = None,
@@ -104,13 +102,11 @@ def report(
             store, run=run, command=command, baseline=comparison, price=price, redact=redact, as_fragment=embed
         )
         check_complete(store, api.run_id(store, run), strict=False)
-        _write(made, output, md_file)
-        _write_summary(made.summary, json_file)
+        _write(made, output, json_file, md_file)
         if STANDARD_OUTPUT not in (output, json_file, md_file):
             _say_files(store, api.run_id(store, run))
             print_verdict(made.verdict_lines, made.verdict_state)
-        place = "standard output" if output == STANDARD_OUTPUT else output
-        note(f"report: {place} ({len(made.html.encode()) / 1e6:.1f} MB)")
+        _note_page(made, output)
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
 
 
@@ -125,10 +121,17 @@ def _texts(racks: Path | None, pattern: str | None) -> dict[str, list[str] | Non
     return {"--racks": file, "--rack-pattern": None if pattern is None else [pattern]}
 
 
-def _write(made: "Report", output: Path, md_file: Path | None) -> None:
+def _write(made: "Report", output: Path, json_file: Path | None, md_file: Path | None) -> None:
     write_text(output, made.html)
     if md_file is not None:
         write_text(md_file, made.markdown)
+    if json_file is not None:
+        write_text(json_file, json.dumps(made.summary, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def _note_page(made: "Report", output: Path) -> None:
+    place = "standard output" if output == STANDARD_OUTPUT else output
+    note(f"report: {place} ({len(made.html.encode()) / 1e6:.1f} MB)")
 
 
 def _command(
@@ -148,11 +151,6 @@ def _command(
     for option, values in stated.items():
         command += "".join(f" {option} {shlex.quote(value)}" for value in values or ())
     return command if reference is None else f"{command} --reference {reference.value}"
-
-
-def _write_summary(found: dict[str, object], json_file: Path | None) -> None:
-    if json_file is not None:
-        write_text(json_file, json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def check_complete_strictly(store: "Store", run_id: int, *, strict: bool) -> None:
