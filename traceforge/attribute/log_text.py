@@ -1,7 +1,7 @@
 """What logs show where iterations show nothing. Reads fabric.finding. Out: what changes in a verdict's words.
 
 Idea: what is wrong in all iterations alike, such as a NIC at a quarter of its speed, stands out of none of them.
-Not handled: what it costs, which only a run without it would show; errors and start-up, which slow no iteration alike.
+Logs of another job say nothing of this one. Not handled: what it costs, which only a run without it would show; errors and start-up, which slow no iteration alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,11 @@ _SILENT = ("nothing_significant", "partly_seen", "uncertain")
 
 # How ranks are connected: it is the same in each iteration.
 _LASTING = """
-SELECT run_id, summary, next_step
-FROM fabric.finding
-WHERE severity = 'problem' AND basis = 'configuration evidence' AND mode IN ('fabric_contention', 'gpu_locality')
-ORDER BY run_id, finding_id
+SELECT f.run_id, f.summary, f.next_step
+FROM fabric.finding AS f
+ANTI JOIN meta.issue AS i ON i.run_id = f.run_id AND i.code = 'nccl_log_other_job'
+WHERE f.severity = 'problem' AND f.basis = 'configuration evidence' AND f.mode IN ('fabric_contention', 'gpu_locality')
+ORDER BY f.run_id, f.finding_id
 """
 
 Row = Mapping[str, Any]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceforge.fabric.log_reach import add_issues
 from traceforge.store.database import Store
 from traceforge.thresholds import fabric as thresholds
 
@@ -80,7 +81,8 @@ class CandidateMatch:
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row per matched communicator."""
+    """One row per matched communicator; adds an issue where logs are of other ranks than timelines."""
+    add_issues(store)
     logged, timed = _by_ranks(store, _LOGGED), _by_ranks(store, _TIMED)
     found: list[tuple[object, ...]] = []
     for (run_id, ranks), numbers in sorted(timed.items()):

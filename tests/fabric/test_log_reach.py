@@ -1,0 +1,70 @@
+"""Logs of another job, or of a part of the ranks, beside timelines."""
+
+from tests.fabric.logs import Process, add_logs
+from tests.given import Trace, built, rows_of, store_of
+from traceforge.attribute.log_text import lasting_problems
+from traceforge.store.database import Store
+
+ISSUES = "SELECT code, count FROM meta.issue WHERE stage = 'fabric'"
+TRUNK = "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>"
+
+
+def _timelines(ranks: int, *, are_stated: bool = True) -> Store:
+    """Three iterations of ranks that reduce together; whether they state who takes part."""
+    members = list(range(ranks))
+    groups = (("0", "default_pg", members),) if are_stated else ()
+    traces = [Trace(rank, groups=groups) for rank in members]
+    for trace in traces:
+        for turn in range(3):
+            trace.step(turn, 1_000 * turn, 1_000 * turn + 1_000)
+            stated = {"group": "0", "ranks": members} if are_stated else {}
+            trace.collective(1_000 * turn + 600, 1_000 * turn + 700, **stated)  # type: ignore[arg-type]
+    return store_of(*traces)
+
+
+def _logs(ranks: int, of: int) -> list[Process]:
+    """Logs of the first ranks of a communicator."""
+    return [Process(rank, host="ab"[rank % 2]).init(size=of) for rank in range(ranks)]
+
+
+def test_logs_of_all_ranks_are_not_questioned() -> None:
+    store = _timelines(2)
+    add_logs(store, _logs(2, of=2))
+
+    assert rows_of(built(store, "fabric"), ISSUES) == []
+
+
+def test_logs_of_some_ranks_speak_for_these() -> None:
+    store = _timelines(4)
+    add_logs(store, _logs(1, of=4))
+
+    assert rows_of(built(store, "fabric"), ISSUES) == [("nccl_log_of_part", 3)]
+
+
+def test_logs_whose_largest_communicator_is_smaller_are_of_another_job() -> None:
+    store = _timelines(4)
+    add_logs(store, _logs(2, of=2))
+
+    assert rows_of(built(store, "fabric"), ISSUES) == [("nccl_log_other_job", 2)]
+
+
+def test_members_that_timelines_do_not_state_accuse_no_log() -> None:
+    store = _timelines(4, are_stated=False)
+    add_logs(store, _logs(2, of=2))
+
+    assert rows_of(built(store, "fabric"), ISSUES) == [("nccl_log_of_part", 2)]
+
+
+def test_what_logs_of_another_job_show_is_no_problem_of_this_one() -> None:
+    # given logs in which a rank reaches another host through a socket, though there is InfiniBand
+    verdicts = []
+    for of in (4, 2):
+        store = _timelines(4)
+        processes = _logs(2, of=of)
+        for process in processes:
+            process.says(TRUNK).sends(1 - process.rank, "NET/Socket/0")
+        add_logs(store, processes)
+        built(store, "fabric")
+        verdicts.append(bool(lasting_problems(store)))
+
+    assert verdicts == [True, False]

@@ -1,0 +1,68 @@
+"""Whether NCCL's logs speak of the job that the timelines show, and of all of it. Adds to meta.issue.
+
+Reads fabric.communicator, fabric.member, align.membership, align.call and timeline.communicator. Idea: a log states how
+many ranks a communicator has, whoever printed it; so a job whose devices meet in a larger one is another job.
+Not handled: logs of another job of the same size.
+"""
+
+from traceforge.records import Issue
+from traceforge.store.database import Store
+from traceforge.store.issues import issue_rows
+
+OTHER_JOB = "nccl_log_other_job"
+
+# Communicators of devices whose members the timeline states: groups that are inferred may be larger than they are.
+_REACH = """
+WITH called AS (
+  SELECT DISTINCT m.run_id, m.communicator_id, m.rank
+  FROM align.membership AS m
+  JOIN align.call AS c USING (run_id, rank, call_id)
+  WHERE c.on_device
+),
+timed AS (
+  SELECT c.run_id, MAX(t.size) FILTER (t.origin = 'stated') AS largest, COUNT(DISTINCT c.rank) AS ranks
+  FROM called AS c
+  JOIN timeline.communicator AS t USING (run_id, communicator_id)
+  GROUP BY ALL
+),
+logged AS (
+  SELECT run_id, MAX(rank_count) AS largest FROM fabric.communicator GROUP BY ALL
+),
+member AS (
+  SELECT run_id, COUNT(DISTINCT process) AS processes FROM fabric.member GROUP BY ALL
+)
+SELECT t.run_id, t.largest, l.largest AS logged, t.ranks, m.processes
+FROM timed AS t
+JOIN logged AS l USING (run_id)
+JOIN member AS m USING (run_id)
+ORDER BY t.run_id
+"""
+
+
+def add_issues(store: Store) -> None:
+    """One issue for each run whose logs are of other processes than its timelines, or of a part of them."""
+    for run_id, largest, logged, ranks, processes in store.query(_REACH).iter_rows():
+        found = _issue(largest, logged, ranks, processes)
+        if found is not None:
+            store.append("meta.issue", issue_rows(run_id, None, "fabric", [found]))
+
+
+def _issue(largest: int | None, logged: int, ranks: int, processes: int) -> Issue | None:
+    """What is to be said of the logs of a run; None where they are of all its ranks.
+
+    Args:
+        largest: members of the largest communicator of the timelines; None where they state none.
+        logged: the same of the logs.
+        ranks: those with a timeline that communicate on devices.
+        processes: those that wrote a log.
+    """
+    if largest is not None and logged < largest:
+        detail = (
+            f"the largest communicator in NCCL's logs has {logged} ranks, the timelines' has {largest}: the logs are of "
+            "another job, or not of all its communicators"
+        )
+        return Issue(OTHER_JOB, "warning", processes, None, detail)
+    if processes < ranks:
+        detail = f"NCCL's logs are of {processes} of the {ranks} recorded ranks: what they show holds for these"
+        return Issue("nccl_log_of_part", "info", ranks - processes, None, detail)
+    return None
