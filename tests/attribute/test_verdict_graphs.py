@@ -62,3 +62,19 @@ def test_a_recording_that_ends_earlier_is_no_mismatch() -> None:
     verdict = verdict_of_calls([{}, {}], [{}, {}], [{}])
 
     assert str(verdict["headline"]).startswith("Execution traces alone tell what ranks issue")
+
+
+def test_a_rank_that_lacks_a_call_in_the_middle_is_the_verdict() -> None:
+    calls: list[Row] = [{"in_bytes": 8 * place} for place in range(6)]
+
+    verdict = verdict_of_calls(calls, calls, calls[:2] + calls[3:])
+
+    assert "rank 2 lacks call 2, behind its node 1, where others make all_reduce 16 bytes" in str(verdict["headline"])
+
+
+def test_a_recording_that_lost_a_call_is_no_verdict() -> None:
+    calls: list[Row] = [{"in_bytes": 8 * place, "sequence": place} for place in range(6)]
+
+    verdict = verdict_of_calls(calls, calls, calls[:2] + calls[3:])
+
+    assert str(verdict["headline"]).startswith("Execution traces alone tell what ranks issue")

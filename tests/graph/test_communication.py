@@ -6,6 +6,7 @@ from tests.given import built, rows_of, store_of
 from tests.graph.recordings import add_execution_trace
 from traceforge.store.database import Store
 
+Recording = tuple[list[dict[str, object]], list[dict[str, object]]]
 GROUP = {"process_group_name": "dp", "size": 2, "ranks": [0, 1]}
 
 
@@ -120,3 +121,100 @@ def test_volumes_count_each_kind_of_group_once_and_messages_where_they_are_sent(
     found = rows_of(built(store, "graph"), "SELECT * EXCLUDE (run_id) FROM graph.volume")
 
     assert found == [("mesh_tp", 2, 2, 2, 8004), ("pp", 1, 1, 1, 40)]
+
+
+OPERATIONS = ("aten::mm", "aten::add", "aten::relu", "aten::layer_norm", "aten::gelu")
+
+
+def program(calls: list[dict[str, object]], lacking: int | None = None, until: int | None = None) -> Recording:
+    """Nodes and calls of a rank that does something of its own before each call, and once more behind the last one."""
+    nodes: list[dict[str, object]] = []
+    made: list[dict[str, object]] = []
+    for place, one in enumerate(calls):
+        nodes += [{"name": OPERATIONS[place % 5]}] * (1 + place // 5)
+        if place == until:
+            return nodes, made
+        if place != lacking:
+            made.append({**one, "position": len(nodes), "node_id": len(nodes)})
+            nodes.append({"name": "record_param_comms"})
+    return [*nodes, {"name": "aten::lerp_"}], made
+
+
+def recorded(*ranks: Recording) -> Store:
+    """Execution traces of ranks by their nodes and calls."""
+    store = store_of()
+    for rank, (nodes, calls) in enumerate(ranks):
+        add_execution_trace(store, nodes, calls=calls, groups=[GROUP], rank=rank)
+    return built(store)
+
+
+GAP = "SELECT status, first_place, last_place, call_count, rank, found, expected, peer_count FROM graph.divergence"
+
+
+def test_a_call_that_one_rank_lacks_in_the_middle_is_missing() -> None:
+    # given four ranks of which rank 2 lacks the fourth call of twenty, each of another size
+    calls = [call(elements=100 + place) for place in range(20)]
+
+    store = job(calls, calls, calls[:3] + calls[4:], calls)
+
+    # then it is told which call rank 2 lacks, and where
+    assert rows_of(store, GAP) == [("missing", 3, 3, 1, 2, "no call", "all_reduce 412 bytes float", 3)]
+    said = (
+        "ranks do not issue the same collectives in process group dp: at call 3, rank 2 has no call, others all_reduce "
+        "412 bytes float"
+    )
+    issues = rows_of(store, "SELECT first_at, detail FROM meta.issue WHERE code = 'sequence_diverges'")
+    assert issues == [("rank 2, node 102", said)]
+
+
+def test_a_call_that_only_one_rank_makes_is_one_too_many() -> None:
+    calls = [call(elements=100 + place) for place in range(6)]
+
+    store = job(calls, [*calls[:2], call("broadcast", 7), *calls[2:]], calls)
+
+    assert rows_of(store, GAP) == [("extra", 2, 2, 1, 1, "broadcast 28 bytes float", "no call", 2)]
+
+
+def test_what_lies_between_equal_calls_tells_which_one_is_missing() -> None:
+    # given twenty equal calls, of which rank 2 lacks the twelfth, and goes on to the end of the program
+    whole = program([call()] * 20)
+
+    store = recorded(whole, whole, program([call()] * 20, lacking=11), whole)
+
+    # then it is no recording that ends earlier
+    assert rows_of(store, GAP) == [("missing", 11, 11, 1, 2, "no call", "all_reduce 4000 bytes float", 3)]
+
+
+def test_a_recording_of_equal_calls_that_stops_in_the_middle_is_merely_shorter() -> None:
+    whole = program([call()] * 20)
+
+    store = recorded(whole, whole, program([call()] * 20, until=11), whole)
+
+    assert rows_of(store, GAP)[0][:5] == ("shorter", 11, 11, 9, 2)
+    assert rows_of(store, "SELECT code FROM meta.issue WHERE stage = 'graph'") == []
+
+
+def test_a_recording_that_begins_one_call_later_is_merely_shorter() -> None:
+    calls = [call(elements=100 + place) for place in range(6)]
+
+    assert rows_of(job(calls, calls[1:], calls), "SELECT status FROM graph.divergence") == [("shorter",)]
+
+
+def test_a_skipped_call_is_missing_although_later_calls_are_numbered_on() -> None:
+    # given numbers from 300 on all ranks; rank 1 does not make the fourth call, and counts on
+    calls = [call(elements=100 + place) for place in range(8)]
+    less = calls[:3] + calls[4:]
+    numbered = [[{**one, "sequence": 300 + at} for at, one in enumerate(own)] for own in (calls, less, calls)]
+
+    assert rows_of(job(*numbered), GAP)[0][:5] == ("missing", 303, 303, 1, 1)
+
+
+def test_a_number_that_a_rank_skips_is_a_call_that_its_recording_lost() -> None:
+    # given numbers from 300 on all ranks; rank 1 has no record of number 303, and 304 for what others number 304
+    calls = [{**call(elements=100 + place), "sequence": 300 + place} for place in range(8)]
+
+    store = job(calls, calls[:3] + calls[4:], calls)
+
+    # then nothing is said of its program
+    assert rows_of(store, GAP)[0][:5] == ("unrecorded", 303, 303, 1, 1)
+    assert rows_of(store, "SELECT code FROM meta.issue WHERE stage = 'graph'") == [("call_not_recorded",)]

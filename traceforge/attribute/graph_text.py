@@ -2,7 +2,7 @@
 
 Idea: a rank that calls another collective than its peers hangs or corrupts the job, and needs no times to be seen.
 Beside a timeline, execution traces may be of another time, so that they do not lead.
-Not handled: a rank whose recording merely ends earlier, which the section on execution traces tells of.
+Not handled: a rank whose recording merely ends earlier, or lost a call, which the section on execution traces tells of.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,10 @@ from traceforge.units import plural
 _LONGEST = 80
 
 _DIFFERING = """
-SELECT process_group, rank, node_id, found, expected, COUNT(*) OVER () AS groups
+SELECT process_group, rank, node_id, previous_node_id, found, expected, status, first_place, last_place, peer_rank,
+  peer_node_id, peer_count, COUNT(*) OVER () AS groups
 FROM graph.divergence
-WHERE run_id = ? AND status = 'differs'
+WHERE run_id = ? AND status IN ('differs', 'missing', 'extra')
 ORDER BY process_group NULLS LAST, first_place
 LIMIT 1
 """
@@ -26,12 +27,10 @@ def of_mismatch(store: Store, state: Mapping[str, Any], told: Mapping[str, Any])
     """The first call that does not match, and what to do: the verdict itself, or beside what a timeline shows."""
     for row in store.records(_DIFFERING, [state["run_id"]]):
         group = f"process group “{str(row['process_group'])[:_LONGEST]}”" if row["process_group"] else "one group"
-        node = f" (node {row['node_id']})" if row["node_id"] is not None else ""
         more = f" {plural(row['groups'], 'group')} differ so." if row["groups"] > 1 else ""
         mismatch = (
-            f"ranks do not issue the same collectives in {group}: rank {row['rank']} has "
-            f"{str(row['found'])[:_LONGEST]}{node} where others have {str(row['expected'])[:_LONGEST]}. That hangs or "
-            f"corrupts a job.{more}"
+            f"ranks do not issue the same collectives in {group}: {_difference(row)}. That hangs or corrupts a job."
+            f"{more}"
         )
         if state["state"] != "graphs_alone":
             return {"explanation": f"By their execution traces {mismatch} {told['explanation']}"}
@@ -41,3 +40,24 @@ def of_mismatch(store: Store, state: Mapping[str, Any], told: Mapping[str, Any])
             "this call.",
         }
     return {}
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    """Which rank lacks, adds or changes which call, and where."""
+    others = "others" if row["peer_count"] > 1 else f"rank {row['peer_rank']}"
+    found, expected = (str(row[name])[:_LONGEST] for name in ("found", "expected"))
+    node = f" (node {row['node_id']})" if row["node_id"] is not None else ""
+    if row["status"] == "differs":
+        have = "have" if others == "others" else "has"
+        return f"rank {row['rank']} has {found}{node} where {others} {have} {expected}"
+    call = f"call {row['first_place']}"
+    if row["last_place"] != row["first_place"]:
+        call = f"one of the equal calls {row['first_place']} to {row['last_place']}"
+    make = "make" if others == "others" else "makes"
+    if row["status"] == "extra":
+        return (
+            f"rank {row['rank']} makes {call}, {found}{node}, which {others} {'do' if make == 'make' else 'does'} not"
+        )
+    behind = f", behind its node {row['previous_node_id']}" if row["previous_node_id"] is not None else ""
+    peer = f" (node {row['peer_node_id']} of rank {row['peer_rank']})" if row["peer_node_id"] is not None else ""
+    return f"rank {row['rank']} lacks {call}{behind}, where {others} {make} {expected}{peer}; then all go on alike"

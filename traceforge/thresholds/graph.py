@@ -59,3 +59,12 @@ EQUALLY_LIKELY_SHARE: Annotated[
     float,
     Meaning("share of equal names", "A shift that pairs as many is as likely as the best.", "graph.link.occurrences"),
 ] = 0.9
+
+LEAST_FOLLOWING_STRETCHES: Annotated[
+    int,
+    Meaning(
+        "stretches of host operations",
+        "With fewer that fit only if a call is missing before them, a recording with fewer calls may merely end.",
+        "graph.divergence.status",
+    ),
+] = 2

@@ -142,11 +142,31 @@ def _sequence(row: Row) -> str:
         )
     if row["status"] == "not_comparable":
         return f"The {ranks} in {group} cannot be compared." if row["process_group"] else f"{ranks} make {group}."
-    where = f"rank {row['rank']}, node {'—' if row['node_id'] is None else row['node_id']}"
-    said = f"{clean(row['found'], 80)} where others have {clean(row['expected'], 80)}"
+    return f"In {group}, {ranks} {_parting(row)}."
+
+
+def _parting(row: Row) -> str:
+    """Where one rank and its peers part."""
+    rank, found, expected = row["rank"], clean(row["found"], 80), clean(row["expected"], 80)
+    others = "others" if row["peer_count"] > 1 else f"rank {row['peer_rank']}"
+    call = f"call {row['first_place']}"
+    if row["last_place"] != row["first_place"]:
+        call = f"one of the equal calls {row['first_place']} to {row['last_place']}"
     if row["status"] == "shorter":
-        return f"In {group}, {ranks} agree until rank {row['rank']} issues no more: {said}."
-    return f"In {group}, {ranks} do not issue the same collectives: {where} has {said}."
+        calls = plural(row["call_count"], "call")
+        one, other = (f"rank {rank}", others) if row["node_id"] is None else (others, f"rank {rank}")
+        ends = f"the recording of {one} begins later or ends earlier, by {calls} of {other}"
+        return f"agree as far as all are recorded: {ends}"
+    if row["status"] == "unrecorded":
+        return f"agree, but the recording of rank {rank} lacks {call} ({expected}), which its numbers count as made"
+    behind = f" behind node {row['previous_node_id']}" if row["previous_node_id"] is not None else ""
+    node = "—" if row["node_id"] is None else row["node_id"]
+    differs = {
+        "missing": f"rank {rank} lacks {call}{behind}, {expected}, and then goes on like {others}",
+        "extra": f"rank {rank} makes {call}, node {node}, {found}, which {others} lack",
+    }
+    where = f"rank {rank}, node {node} has {found} where {others} have {expected}"
+    return f"do not issue the same collectives: {differs.get(row['status'], where)}"
 
 
 def _replay(rows: list[Row]) -> list[Block]:
