@@ -78,3 +78,16 @@ def test_a_recording_that_lost_a_call_is_no_verdict() -> None:
     verdict = verdict_of_calls(calls, calls, calls[:2] + calls[3:])
 
     assert str(verdict["headline"]).startswith("Execution traces alone tell what ranks issue")
+
+
+def test_a_send_that_is_not_received_is_the_verdict() -> None:
+    pair: Row = {"source_rank": 0, "destination_rank": 1}
+    sent, received = ({"collective_name": name, **pair} for name in ("send", "recv"))
+    verdict = verdict_of_calls(
+        [{**sent, "in_bytes": 8}, {**sent, "in_bytes": 16}, {**sent, "in_bytes": 24}],
+        [{**received, "in_bytes": 8}, {**received, "in_bytes": 24}],
+    )
+
+    assert str(verdict["headline"]).startswith(
+        "From rank 0 to rank 1, sends and receives do not match: rank 0 sends message 1 (node 1), which rank 1 does not"
+    )

@@ -218,3 +218,49 @@ def test_a_number_that_a_rank_skips_is_a_call_that_its_recording_lost() -> None:
     # then nothing is said of its program
     assert rows_of(store, GAP)[0][:5] == ("unrecorded", 303, 303, 1, 1)
     assert rows_of(store, "SELECT code FROM meta.issue WHERE stage = 'graph'") == [("call_not_recorded",)]
+
+
+PAIR = (
+    "SELECT source_rank, destination_rank, status, first_place, send_node_id, receive_node_id FROM graph.message_pair"
+)
+
+
+def messages(*sizes: int, sent: bool) -> list[dict[str, object]]:
+    """Messages from rank 0 to rank 1 as one of both records them."""
+    if sent:
+        return [call("send", size, source_rank=0, destination_rank=1, tag=1) for size in sizes]
+    return [call("recv", size, source_rank=0, destination_rank=1, tag=1) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "found"),
+    [
+        ((1, 2, 3), (1, 2, 3), ("agrees", None, None, None)),
+        ((1, 2, 3), (1, 3), ("unreceived", 1, 101, None)),
+        ((1, 3), (1, 2, 3), ("unsent", 1, None, 101)),
+        ((1, 2, 3), (1, 5, 3), ("size", 1, 101, 101)),
+        ((1, 2, 3), (1, 3, 2), ("order", 1, 101, 101)),
+        ((1, 2, 3), (1, 2), ("shorter", 2, 102, None)),
+    ],
+)
+def test_a_message_that_only_one_side_records_is_told(
+    sent: tuple[int, ...], received: tuple[int, ...], found: tuple[object, ...]
+) -> None:
+    store = job(messages(*sent, sent=True), messages(*received, sent=False))
+
+    assert rows_of(store, PAIR) == [(0, 1, *found)]
+    codes = {"agrees": [], "shorter": [("message_side_not_recorded",)]}.get(
+        str(found[0]), [("message_without_partner",)]
+    )
+    assert rows_of(store, "SELECT code FROM meta.issue WHERE stage = 'graph'") == codes
+
+
+def test_a_last_message_is_unreceived_if_the_receiver_goes_on_with_a_later_collective() -> None:
+    # given a send that nobody receives, and an all-reduce of both ranks behind it
+    store = job([*messages(1, sent=True), call()], [call()])
+
+    assert rows_of(store, PAIR) == [(0, 1, "unreceived", 0, 100, None)]
+
+
+def test_a_message_to_a_rank_without_a_file_is_not_judged() -> None:
+    assert rows_of(job([call("send", destination_rank=7), call()], [call()]), PAIR) == []

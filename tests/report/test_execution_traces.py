@@ -90,3 +90,14 @@ def test_files_are_named_without_the_folder_that_all_share() -> None:
     assert _shared_folder(["job/et/rank1", "job/et/rank10", "job/late/rank2"]) == "job/"
     assert _shared_folder(["/a/rank0", "b/rank1"]) == ""
     assert _shared_folder(["job/rank0"]) == ""
+
+
+def test_a_message_that_is_not_received_is_told() -> None:
+    pair = {"source_rank": 0, "destination_rank": 1}
+    sent = [call("send", size, **pair) for size in (1, 2, 3)]
+    received = [call("recv", size, **pair) for size in (1, 3)]
+
+    said = texts(section(job(sent, received)))
+
+    start = "From rank 0 to rank 1, sends and receives do not match: message 1 (node 101) is sent and not received"
+    assert f"{start}; 3 sent, 2 received." in said

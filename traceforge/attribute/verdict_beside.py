@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from traceforge.attribute.dump_text import of_hang_beside
-from traceforge.attribute.graph_text import of_mismatch
+from traceforge.attribute.graph_text import of_messages, of_mismatch
 from traceforge.attribute.log_text import lasting_problems, of_problems_beside
 from traceforge.attribute.odd_rank import of_odd_ranks
 from traceforge.store.database import Store
@@ -27,6 +27,7 @@ def with_what_is_beside(store: Store, states: Sequence[Row], rows: Sequence[Row]
     for state, row in zip(states, rows, strict=True):
         told = row | of_odd_ranks(store, state, row)
         told = told | of_mismatch(store, state, told)
+        told = told | of_messages(store, state, told)
         told = told | of_problems_beside(problems.get(state["run_id"], ()), state, told)
         found.append(told | of_hang_beside(state, told))
     return found

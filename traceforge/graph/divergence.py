@@ -18,8 +18,9 @@ from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 
 _CALLS = """
-SELECT run_id, rank, source_id, node_id, position, process_group, CAST(members AS VARCHAR) AS members, ordinal,
-  sequence, op, dtype, in_bytes
+SELECT run_id, rank, source_id, node_id, position, process_group, CAST(members AS VARCHAR) AS members,
+  ROW_NUMBER() OVER (PARTITION BY run_id, process_group, rank ORDER BY ordinal) - 1 AS ordinal, sequence, op, dtype,
+  in_bytes
 FROM graph.communication
 WHERE op IS NULL OR op NOT IN ('send', 'recv')
 ORDER BY run_id, process_group, members, rank, ordinal

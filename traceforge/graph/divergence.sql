@@ -19,7 +19,7 @@ CREATE OR REPLACE TABLE graph.divergence (
   -- skip some: they were made and are not in the recording), shorter (one recording merely begins later or ends earlier),
   -- or not_comparable (one rank only, or calls whose group or members are not known).
   status VARCHAR NOT NULL,
-  -- First place that differs: sequence number, or order of the call; NULL when none does.
+  -- First place that differs: sequence number, or number of the collective within the group, from 0; NULL when none does.
   first_place BIGINT,
   -- Last place that it may be, where calls around a missing one are alike; equals first_place where it is known.
   last_place BIGINT,

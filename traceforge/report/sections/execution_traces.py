@@ -9,6 +9,7 @@ from itertools import takewhile
 from traceforge.report.blocks import Block, Missing, Note, Paragraph, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import clean, count, duration, listed, percent, plural, size
+from traceforge.report.message_text import message_notes
 from traceforge.report.plugin import Plugin
 
 _METHODS = {
@@ -36,6 +37,7 @@ def _build(context: Context) -> Section | Missing:
     blocks: list[Block] = _moved(context)
     blocks.append(TableFigure("execution-traces", _summary(traces), table, ["sections/execution_traces"]))
     blocks += [Note(text) for text in _sequences(context.rows("sections/execution_traces_sequences"))]
+    blocks += [Note(text) for text in message_notes(context.rows("sections/execution_traces_messages"))]
     return Section([*blocks, *_replay(context.rows("sections/execution_traces_replay"))])
 
 
