@@ -264,3 +264,14 @@ def test_a_last_message_is_unreceived_if_the_receiver_goes_on_with_a_later_colle
 
 def test_a_message_to_a_rank_without_a_file_is_not_judged() -> None:
     assert rows_of(job([call("send", destination_rank=7), call()], [call()]), PAIR) == []
+
+
+def test_calls_of_unknown_kind_make_no_rank_look_odd() -> None:
+    # given that rank 2 states the kind of none of its calls, and rank 1 not that of one
+    calls = [call(elements=size, origin="attributes") for size in (1, 2, 3)]
+    unknown = {"collective_name": None}
+
+    store = job(calls, [calls[0], {**calls[1], **unknown}, calls[2]], [{**one, **unknown} for one in calls])
+
+    assert rows_of(store, STATUS)[0][:2] == ("agrees", 3)
+    assert rows_of(store, "SELECT COUNT(*) FROM graph.communication WHERE op IS NULL") == [(4,)]

@@ -117,3 +117,17 @@ def test_cut_documents_give_those_before_the_cut(cut: int, tmp_path_factory: pyt
     assert len(reading.nodes) == sum(
         len(jsonized((DOCUMENTS * 3)[: count + 1])) <= cut for count in range(12) if count % 4
     )
+
+
+def test_a_collective_that_does_not_say_which_is_counted_in_each_form(tmp_path: Path) -> None:
+    size = {"name": "comm_size", "int64Val": "4096"}
+    document = {"id": "1", "name": "all", "type": "COMM_COLL_NODE", "attr": [size]}
+    forms = (
+        framed(metadata("0.0.4"), node(1, "all", 7, attributes=[attribute("comm_size", "int64", 4096)])),
+        json.dumps({"version": "0.0.4"}).encode() + json.dumps(document).encode(),
+    )
+
+    for content in forms:
+        (issue,) = read_chakra(content, tmp_path).summary.issues
+
+        assert (issue.code, issue.count, issue.first_at) == ("chakra_unknown_collective", 1, "node 0")

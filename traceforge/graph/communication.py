@@ -41,7 +41,8 @@ JOIN job AS j USING (run_id)
 JOIN raw.chakra_communication AS c USING (source_id, part)
 LEFT JOIN raw.chakra_process_group AS g
   ON g.source_id = c.source_id AND g.part = c.part AND g.process_group_name = c.process_group_name
-WHERE NOT c.is_wait AND c.origin <> 'kernel' AND c.collective_name IS NOT NULL AND COALESCE(c.group_size, 2) > 1
+WHERE NOT c.is_wait AND c.origin <> 'kernel' AND COALESCE(c.group_size, 2) > 1
+  AND (c.collective_name IS NOT NULL OR c.origin = 'attributes')
 QUALIFY ROW_NUMBER() OVER (PARTITION BY c.source_id, c.position ORDER BY g.position) = 1
 ORDER BY t.run_id, t.rank, CASE WHEN is_written THEN c.position ELSE c.node_id END, c.position
 """
@@ -58,14 +59,16 @@ def rows(store: Store) -> pl.DataFrame:
     calls = store.query(_CALLS)
     if calls.is_empty():
         return calls
-    names = calls["collective_name"].unique().to_list()
+    names = calls["collective_name"].drop_nulls().unique().to_list()
     operations = {name: _operation(name) for name in names}
     dtype = pl.col("dtype").str.to_lowercase().str.replace(r"^.*::", "")
     empty = [pl.when(pl.col(name).list.len() > 0).then(pl.col(name)).alias(name) for name in _SPLITS]
     found = (
         _with_groups(calls)
         .with_columns(
-            *empty, op=pl.col("collective_name").replace_strict(operations, return_dtype=pl.String), dtype=dtype
+            *empty,
+            op=pl.col("collective_name").replace_strict(operations, default=None, return_dtype=pl.String),
+            dtype=dtype,
         )
         .with_columns(ordinal=pl.int_range(pl.len()).over(*_PLACE, "process_group"))
     )

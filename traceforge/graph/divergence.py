@@ -3,7 +3,9 @@
 A collective that one rank calls with another type or size, or does not call, hangs or corrupts a job, and needs no
 times to be seen. Each rank is held against the sequence that most have. Where numbers of calls are stated, a rank whose
 numbers skip one has made that call: its recording lost it.
-Not handled: point-to-point messages, and members that use different process group objects for one set of ranks.
+A call of unknown kind fits every other one.
+Not handled: point-to-point messages (see message_pair), and members that use different process group objects for one
+set of ranks.
 """
 
 from collections import Counter
@@ -30,6 +32,7 @@ _EVEN = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "b
 _KEY = ["run_id", "process_group", "members"]
 _GRAVEST = ("differs", MISSING, EXTRA, "unrecorded", SHORTER)
 _NO_CALL = "no call"
+_UNKNOWN = "unknown"
 Row = dict[str, object]
 Call = tuple[str, int, int | None, int]
 Calls = Mapping[int, dict[int, Call]]
@@ -43,7 +46,7 @@ def rows(store: Store) -> pl.DataFrame:
         return calls
     size = pl.when(pl.col("op").is_in(_EVEN) & pl.col("in_bytes").is_not_null()).then(pl.col("in_bytes"))
     said = pl.concat_str(
-        pl.col("op").fill_null("unknown"),
+        pl.col("op").fill_null(_UNKNOWN),
         pl.format(" {} bytes", size).fill_null(""),
         pl.format(" {}", "dtype").fill_null(""),
     )
@@ -94,11 +97,16 @@ def _states_sequences(calls: pl.DataFrame) -> bool:
 def _different(store: Store, by_rank: Calls, *, is_numbered: bool) -> list[Row]:
     """Ranks that do not fit the others: with calls missing or too many, or with other calls in their place."""
     said = {rank: tuple(call for call, *_ in own.values()) for rank, own in by_rank.items()}
-    often = Counter(said.values())
+    sure = {rank: calls for rank, calls in said.items() if not any(map(_is_unknown, calls))}
+    often = Counter((sure or said).values())
     usual = max(often, key=lambda calls: (often[calls], len(calls)))
     peer = next(rank for rank in by_rank if said[rank] == usual)
     found, in_place = [], {}
-    for rank, own in by_rank.items():
+    for rank, whole in by_rank.items():
+        own = _with_unknown(whole, usual)
+        if own is None:
+            continue
+        said[rank] = tuple(call for call, *_ in own.values())
         lost = _unrecorded(by_rank[peer], own) if is_numbered else None
         how = fit(usual, said[rank], may_begin_later=not is_numbered)
         is_vague = how.kind == SHORTER or (how.kind == MISSING and how.place < how.last_place)
@@ -111,6 +119,24 @@ def _different(store: Store, by_rank: Calls, *, is_numbered: bool) -> list[Row]:
         else:
             in_place[rank] = own
     return [*found, *_others_in_place(in_place, usual)]
+
+
+def _is_unknown(call: str) -> bool:
+    return call.startswith(_UNKNOWN)
+
+
+def _with_unknown(own: dict[int, Call], usual: tuple[str, ...]) -> dict[int, Call] | None:
+    """Calls of a rank, taken for what is usual where either is of unknown kind; None where that is open."""
+    is_known = not any(map(_is_unknown, (*usual, *(call for call, *_ in own.values()))))
+    if is_known:
+        return own
+    if len(own) != len(usual):
+        return None
+    found: dict[int, Call] = {}
+    for (at, call), expected in zip(own.items(), usual, strict=True):
+        is_open = _is_unknown(call[0]) or _is_unknown(expected)
+        found[at] = (expected if is_open else call[0], *call[1:])
+    return found
 
 
 def _unrecorded(peer: dict[int, Call], own: dict[int, Call]) -> Fit | None:

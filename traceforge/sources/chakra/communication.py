@@ -23,6 +23,7 @@ from traceforge.sources.chakra.schema import (
     RECEIVE,
     SEND,
     collective_name,
+    is_collective,
 )
 
 
@@ -41,6 +42,10 @@ def communication_rows(columns: NodeColumns, attributes: Attributes, chosen: Boo
     nodes = np.flatnonzero(chosen)
     stated = attributes.integers("comm_size")[nodes]
     sizes, dtypes = _inputs(columns, nodes, issues)
+    names = _names(columns.types[nodes], attributes.integers("comm_type")[nodes])
+    unknown = [node for node, name in zip(nodes.tolist(), names, strict=True) if not is_collective(name)]
+    if unknown:
+        issues.add("unknown_collective", len(unknown), at=f"node {columns.key()['position'][unknown[0]]}")
     groups = attributes.texts("pg_name")
     numbers = attributes.integers("pg_id")
     return frame_of(
@@ -48,7 +53,7 @@ def communication_rows(columns: NodeColumns, attributes: Attributes, chosen: Boo
         {
             **{name: column[nodes] for name, column in columns.key().items()},
             "origin": ["attributes"] * len(nodes),
-            "collective_name": _names(columns.types[nodes], attributes.integers("comm_type")[nodes]),
+            "collective_name": names,
             "is_wait": [False] * len(nodes),
             "process_group_name": [
                 groups[node] or (None if numbers[node] == ABSENT else str(numbers[node])) for node in nodes.tolist()

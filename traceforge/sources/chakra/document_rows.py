@@ -28,6 +28,7 @@ from traceforge.sources.chakra.schema import (
     SEND,
     TEXTS,
     collective_name,
+    is_collective,
 )
 
 Row = dict[str, object]
@@ -89,10 +90,13 @@ class DocumentRows:
         measured = sum(tensor.size_bytes for tensor in tensors) if tensors else None
         group = node.attributes.get("pg_name") or self._integer(node, "pg_id")
         number = NODE_TYPES.index(node.node_type) if node.node_type in _COMMUNICATION_TYPES else None
+        name = collective_name(number, self._integer(node, "comm_type"))
+        if not is_collective(name):
+            self._issues.add("unknown_collective", at=f"node {node.position}")
         return {
             **_key(part, node),
             "origin": "attributes",
-            "collective_name": collective_name(number, self._integer(node, "comm_type")),
+            "collective_name": name,
             "is_wait": False,
             "process_group_name": None if group is None else str(group),
             "in_bytes": measured if stated is None else stated,

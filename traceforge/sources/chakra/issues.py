@@ -20,6 +20,7 @@ _MEANINGS = {
     "unreadable_arguments": ("warning", "inputs or outputs of a node cannot be read as tensors"),
     "unreadable_groups": ("warning", "a list of process groups cannot be read"),
     "unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),
+    "unknown_collective": ("warning", "a node communicates but does not say what; it is counted and not compared"),
     "repeated_node_id": ("warning", "several nodes of one trace have the same id"),
 }
 

@@ -66,6 +66,11 @@ def collective_name(node_type: int | None, comm_type: int | None) -> str | None:
     return COLLECTIVES[comm_type] if 0 <= comm_type < len(COLLECTIVES) else str(comm_type)
 
 
+def is_collective(name: str | None) -> bool:
+    """Whether that is a name of a collective or message, and no number without a name."""
+    return name in ("send", "recv", *COLLECTIVES)
+
+
 def type_name(number: int) -> str:
     """The name of a node's type; its number where it has none."""
     return NODE_TYPES[number] if 0 <= number < len(NODE_TYPES) else str(number)
