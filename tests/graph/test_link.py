@@ -61,6 +61,23 @@ def test_a_timeline_of_another_program_is_refused_and_said_aloud() -> None:
     assert rows_of(store, "SELECT code, first_at FROM meta.issue WHERE stage = 'graph'") == [("link_refused", "rank 0")]
 
 
+@pytest.mark.parametrize(("names", "volumes"), [(NAMES, 1), (["x::other", *NAMES[:0:-1]], 0), (["x::other"], 1)])
+def test_what_a_trace_of_another_job_communicates_is_not_taken_for_this_one(names: list[str], volumes: int) -> None:
+    # given an execution trace with an all-reduce beside a timeline: of the same job, of another one, and one that shows
+    # too little of its host to tell
+    trace = Trace(0).step(1, 0, 100).kernel(0, 90)
+    for place, name in enumerate(names):
+        trace.event("cpu_op", name, 10 * place, 10 * place + 8)
+    store = store_of(trace)
+    recorded = [operation(name, place + 1) for place, name in enumerate(NAMES)]
+    call = {"collective_name": "all_reduce", "in_bytes": 8, "process_group_name": "dp", "group_size": 2}
+    add_execution_trace(store, [*recorded, {"name": "all"}], calls=[{"position": len(NAMES), **call}])
+
+    found = rows_of(built(store), "SELECT call_count FROM graph.volume")
+
+    assert len(found) == volumes
+
+
 def test_the_process_tells_the_rank_where_nothing_else_does() -> None:
     traces = [Trace(rank).step(1, 0, 100).kernel(0, 90) for rank in range(2)]
     store = store_of(*traces)

@@ -1,8 +1,10 @@
-"""Recorded communication of all ranks, comparable. Reads raw.chakra_communication; fills graph.communication.
+"""Recorded communication of all ranks, comparable. Reads raw.chakra_*, graph.link; fills graph.communication.
 
 One trace stands for a rank: PyTorch's own rather than a converted one. A process group is known by its name; where old
 traces hold only a pointer, which differs between processes, by the order in which a rank first uses its groups.
-Members are those that the trace lists, or that start and stride state. Not handled: groups of one rank (left out).
+Members are those that the trace lists, or that start and stride state. A trace that does not fit the timeline of its
+rank may be of another job, and is left out (issue link_refused).
+Not handled: groups of one rank (left out).
 """
 
 import polars as pl
@@ -11,10 +13,24 @@ from traceforge.align.collective_names import operation_of
 from traceforge.store.database import Store
 
 _CALLS = """
-WITH chosen AS (
-  SELECT run_id, rank, source_id, part
-  FROM graph.trace
-  WHERE rank IS NOT NULL
+WITH linked AS (
+  SELECT run_id, source_id, part, BOOL_OR(is_accepted) AS is_linked
+  FROM graph.link
+  GROUP BY run_id, source_id, part
+  -- A timeline that hardly shows the host tells nothing of a trace.
+  HAVING is_linked OR MAX(LEAST(operation_count, event_count)) >= (
+    SELECT value FROM meta.threshold WHERE name = 'graph.FEWEST_OPERATIONS_OF_A_JOB'
+  )
+),
+-- Runs with timelines of which no trace fits any: all traces are of another job, or another time.
+foreign_run AS (
+  SELECT run_id FROM linked GROUP BY run_id HAVING NOT BOOL_OR(is_linked)
+),
+chosen AS (
+  SELECT t.run_id, t.rank, t.source_id, t.part
+  FROM graph.trace AS t
+  LEFT JOIN linked AS l USING (run_id, source_id, part)
+  WHERE t.rank IS NOT NULL AND COALESCE(l.is_linked, true) AND t.run_id NOT IN (SELECT run_id FROM foreign_run)
   QUALIFY ROW_NUMBER() OVER (
     PARTITION BY run_id, rank
     ORDER BY LIST_POSITION(['pytorch_et', 'pytorch_et_plus', 'chakra_et'], format) NULLS LAST, source_id, part

@@ -119,7 +119,8 @@ def _attempts(both: Sides) -> list[dict[str, object]]:
 def _note_refusal(store: Store, trace: dict[str, int], attempts: list[dict[str, object]]) -> None:
     best = max(min(float(str(row["matched_share"])), float(str(row["name_agreement"]))) for row in attempts)
     detail = (
-        f"the execution trace does not fit the timeline of its rank (best match {format_share(best)}); it has no times"
+        f"the execution trace does not fit the timeline of its rank (best match {format_share(best)}); it has no times,"
+        " and what it communicates is not taken for this job's"
     )
     issue = Issue("link_refused", "warning", 1, f"rank {trace['rank']}", detail)
     store.append("meta.issue", issue_rows(trace["run_id"], trace["source_id"], "graph", [issue]))

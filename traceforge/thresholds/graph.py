@@ -68,3 +68,12 @@ LEAST_FOLLOWING_STRETCHES: Annotated[
         "graph.divergence.status",
     ),
 ] = 2
+
+FEWEST_OPERATIONS_OF_A_JOB: Annotated[
+    int,
+    Meaning(
+        "host operations",
+        "With fewer in a timeline, an execution trace that does not fit it may be of the same job.",
+        "graph.communication",
+    ),
+] = 8
