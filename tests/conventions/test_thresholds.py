@@ -36,6 +36,7 @@ NO_JUDGEMENT = {
     ("attribute/host_pace.py", "_MOST_RANKS"): "how much is read",
     ("timeline/layers.py", "_MOST_*"): "beyond which sorting is cheaper",
     ("attribute/findings/finding_cost.py", "_HALVINGS"): "how far a search goes",
+    ("graph/absent_rank.py", "_MOST_RANGES"): "how many ranges a message names",
     ("graph/work.py", "_MOST_SEGMENTS"): "how much is worked on at once",
     ("*", "_*AT_ONCE"): "how much is worked on at once",
     ("align/rank.py", "_NAMED_FILES"): "how many files a message names",

@@ -44,7 +44,7 @@ SELECT t.run_id, t.rank, t.source_id, c.position, c.node_id, c.collective_name, 
   c.out_split_sizes, c.source_rank, c.destination_rank, j.ranks AS job_ranks,
   CASE
     WHEN LEN(g.ranks) > 0 THEN g.ranks
-    WHEN g.size IS NOT NULL THEN RANGE(g.size)
+    WHEN g.size IS NOT NULL AND g.ranks IS NOT NULL THEN RANGE(g.size)
     WHEN c.global_rank_stride > 0 AND c.group_size < 100000
       THEN LIST_TRANSFORM(RANGE(c.group_size), LAMBDA k: c.global_rank_start + k * c.global_rank_stride)
     WHEN c.group_size = j.ranks THEN RANGE(c.group_size)
