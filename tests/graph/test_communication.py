@@ -15,11 +15,11 @@ def call(name: str = "all_reduce", elements: int = 1000, **columns: object) -> d
     return {"origin": "record_param_comms", "collective_name": name, **stated, **columns}
 
 
-def job(*ranks: list[dict[str, object]]) -> Store:
+def job(*ranks: list[dict[str, object]], on_host: bool = True) -> Store:
     """Execution traces of some ranks, each with its calls in order; node ids count from 100."""
     store = store_of()
     for rank, calls in enumerate(ranks):
-        nodes = [{"name": "record_param_comms", "node_id": 100 + place} for place in range(len(calls))]
+        nodes = [{"name": "call", "node_id": 100 + place, "is_cpu": on_host} for place in range(len(calls))]
         placed = [{"position": place, "node_id": 100 + place, **one} for place, one in enumerate(calls)]
         add_execution_trace(store, nodes, calls=placed, groups=[GROUP], rank=rank)
     return built(store)
@@ -271,7 +271,15 @@ def test_calls_of_unknown_kind_make_no_rank_look_odd() -> None:
     calls = [call(elements=size, origin="attributes") for size in (1, 2, 3)]
     unknown = {"collective_name": None}
 
-    store = job(calls, [calls[0], {**calls[1], **unknown}, calls[2]], [{**one, **unknown} for one in calls])
+    store = job(
+        calls, [calls[0], {**calls[1], **unknown}, calls[2]], [{**one, **unknown} for one in calls], on_host=False
+    )
 
     assert rows_of(store, STATUS)[0][:2] == ("agrees", 3)
     assert rows_of(store, "SELECT COUNT(*) FROM graph.communication WHERE op IS NULL") == [(4,)]
+
+
+def test_a_host_operation_that_launches_a_call_is_no_call_of_its_own() -> None:
+    calls = [call(origin="attributes"), call(origin="attributes", collective_name=None)]
+
+    assert rows_of(job(calls, calls), "SELECT COUNT(*) FROM graph.communication") == [(2,)]

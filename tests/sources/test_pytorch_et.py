@@ -123,6 +123,16 @@ def test_since_1_1_0_attributes_count_more_than_places(tmp_path: Path) -> None:
     assert (row["in_elements"], row["dtype"], row["global_rank_stride"]) == (1024, "Half", 1)
 
 
+@pytest.mark.parametrize(("stated", "codes"), [(1024, []), (1000, ["pytorch_et_size_contradicted"])])
+def test_a_stated_size_that_is_not_that_of_the_tensors_is_said(stated: int, codes: list[str], tmp_path: Path) -> None:
+    values = [[TENSOR], 85, 94_000, 3, "allreduce", [], [], 8]
+    types = ["GenericList[Tensor(c10::Half)]", "Int", "Int", "Int", "String", "GenericList[]", "GenericList[]", "Int"]
+    node = nested(9, "record_param_comms", 1, 4, values=values, in_msg_nelems=stated)
+    node["inputs"] = {"values": values, "shapes": [[[1024]], *[[]] * 7], "types": types}
+
+    assert read_pytorch_et(trace([node]), tmp_path).codes == codes
+
+
 def test_members_of_process_groups_are_read_from_the_node_that_lists_them(tmp_path: Path) -> None:
     listed = json.dumps(
         [

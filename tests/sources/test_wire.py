@@ -173,6 +173,26 @@ def test_bytes_follow_from_the_input_tensors_where_none_are_stated(tmp_path: Pat
     assert (rows[-1]["in_bytes"], rows[-1]["dtype"]) == (2048, "c10::Half")
 
 
+@pytest.mark.parametrize(("stated", "issues"), [(2048, []), (2040, ["chakra_size_contradicted"])])
+def test_a_stated_size_that_is_not_that_of_the_tensors_is_said(stated: int, issues: list[str], tmp_path: Path) -> None:
+    tensors = ("[[131, 132, 0, 1024, 2, 'cuda:0']]", "[[1024]]", "['Tensor(c10::Half)']")
+    said = [attribute("comm_type", "int64", 0), attribute("comm_size", "int64", stated)]
+
+    reading = read_chakra(framed(*NODES, node(5, "c", 7, inputs=tensors, attributes=said)), tmp_path)
+
+    assert [issue.code for issue in reading.summary.issues] == issues
+    assert reading.rows("communication")[-1]["in_bytes"] == stated
+
+
+@pytest.mark.parametrize(("on_host", "code"), [(True, "host_communication"), (False, "unknown_collective")])
+def test_a_collective_that_does_not_say_which_counts_by_where_it_runs(on_host: bool, code: str, tmp_path: Path) -> None:
+    place = [attribute("is_cpu_op", "bool", on_host)]
+
+    (issue,) = read_chakra(framed(*NODES, node(5, "c", 7, attributes=place)), tmp_path).summary.issues
+
+    assert (issue.code, issue.first_at) == (f"chakra_{code}", "node 4")
+
+
 def test_traces_of_before_2023_08_are_refused_with_a_reason(tmp_path: Path) -> None:
     # v0.0.2: 4 is the parent, 5 to 10 are texts, 11 are attributes.
     old = [field(1, n) + field(2, "op") + field(3, 3) + field(4, 1) + field(11, field(1, "x")) for n in range(1, 5)]

@@ -58,7 +58,10 @@ JOIN raw.chakra_communication AS c USING (source_id, part)
 LEFT JOIN raw.chakra_process_group AS g
   ON g.source_id = c.source_id AND g.part = c.part AND g.process_group_name = c.process_group_name
 WHERE NOT c.is_wait AND c.origin <> 'kernel' AND COALESCE(c.group_size, 2) > 1
-  AND (c.collective_name IS NOT NULL OR c.origin = 'attributes')
+  -- A host operation that does not say what it does launches a call of the device, which does.
+  AND (c.collective_name IS NOT NULL OR c.origin = 'attributes' AND NOT COALESCE((
+    SELECT BOOL_OR(n.is_cpu) FROM raw.chakra_node AS n WHERE n.source_id = c.source_id AND n.position = c.position
+  ), false))
 QUALIFY ROW_NUMBER() OVER (PARTITION BY c.source_id, c.position ORDER BY g.position) = 1
 ORDER BY t.run_id, t.rank, CASE WHEN is_written THEN c.position ELSE c.node_id END, c.position
 """

@@ -1,7 +1,7 @@
 -- Communication that execution traces record, one trace a rank: one row a call, waits left out. Needs no times.
 -- Traces that do not fit the timeline of their rank (graph.link) are left out: they may be of another job.
 -- Scope: run
--- Reads: graph.trace, graph.link, raw.chakra_communication, raw.chakra_process_group
+-- Reads: graph.trace, graph.link, raw.chakra_communication, raw.chakra_node, raw.chakra_process_group
 CREATE OR REPLACE TABLE graph.communication (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -43,9 +43,15 @@ def communication_rows(columns: NodeColumns, attributes: Attributes, chosen: Boo
     stated = attributes.integers("comm_size")[nodes]
     sizes, dtypes = _inputs(columns, nodes, issues)
     names = _names(columns.types[nodes], attributes.integers("comm_type")[nodes])
-    unknown = [node for node, name in zip(nodes.tolist(), names, strict=True) if not is_collective(name)]
-    if unknown:
-        issues.add("unknown_collective", len(unknown), at=f"node {columns.key()['position'][unknown[0]]}")
+    positions = columns.key()["position"]
+    contradicted = nodes[(stated != ABSENT) & (sizes != ABSENT) & (stated != sizes)]
+    if len(contradicted):
+        issues.add("size_contradicted", len(contradicted), at=f"node {positions[contradicted[0]]}")
+    on_host = attributes.integers("is_cpu_op") == 1
+    for code, is_there in (("host_communication", on_host[nodes]), ("unknown_collective", ~on_host[nodes])):
+        unknown = nodes[is_there & np.array([not is_collective(name) for name in names], np.bool_)]
+        if len(unknown):
+            issues.add(code, len(unknown), at=f"node {positions[unknown[0]]}")
     groups = attributes.texts("pg_name")
     numbers = attributes.integers("pg_id")
     return frame_of(

@@ -88,11 +88,14 @@ class DocumentRows:
         tensors = self._read_tensors(node.inputs, node)
         stated = self._integer(node, "comm_size")
         measured = sum(tensor.size_bytes for tensor in tensors) if tensors else None
+        if stated is not None and measured is not None and stated != measured:
+            self._issues.add("size_contradicted", at=f"node {node.position}")
         group = node.attributes.get("pg_name") or self._integer(node, "pg_id")
         number = NODE_TYPES.index(node.node_type) if node.node_type in _COMMUNICATION_TYPES else None
         name = collective_name(number, self._integer(node, "comm_type"))
         if not is_collective(name):
-            self._issues.add("unknown_collective", at=f"node {node.position}")
+            on_host = self._integer(node, "is_cpu_op") == 1
+            self._issues.add("host_communication" if on_host else "unknown_collective", at=f"node {node.position}")
         return {
             **_key(part, node),
             "origin": "attributes",

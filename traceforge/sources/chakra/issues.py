@@ -21,6 +21,8 @@ _MEANINGS = {
     "unreadable_groups": ("warning", "a list of process groups cannot be read"),
     "unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),
     "unknown_collective": ("warning", "a node communicates but does not say what; it is counted and not compared"),
+    "host_communication": ("info", "a host operation communicates and does not say what; the device's call counts"),
+    "size_contradicted": ("warning", "a call states another size than its input tensors have; the stated one counts"),
     "repeated_node_id": ("warning", "several nodes of one trace have the same id"),
 }
 

@@ -74,6 +74,8 @@ class TraceCommunication:
             **call,
             **_moved(inputs.tensors(), outputs.tensors(), call),
         }
+        if row["origin"] == _RECORD and _is_contradicted(inputs.tensors(), outputs.tensors(), call):
+            self._issues.add("size_contradicted", at=unit.place(index))
         if node.pg_name not in (None, ""):
             row["process_group_name"] = str(node.pg_name)
         self._rows.append(row)
@@ -132,6 +134,17 @@ class TraceCommunication:
 def _position(row: Mapping[str, object]) -> int:
     position = row["position"]
     return position if isinstance(position, int) else 0
+
+
+def _is_contradicted(sent: Sequence[Tensor], received: Sequence[Tensor], call: Row) -> bool:
+    """Whether a call states another number of elements than its tensors have, on a side that has both."""
+    if call.get("is_wait"):
+        return False
+    sides = (("in_elements", sent), ("out_elements", received))
+    return any(
+        tensors and call.get(name) is not None and call[name] != sum(tensor.element_count for tensor in tensors)
+        for name, tensors in sides
+    )
 
 
 def _moved(sent: Sequence[Tensor], received: Sequence[Tensor], call: Row) -> Row:

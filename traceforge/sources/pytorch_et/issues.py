@@ -20,6 +20,7 @@ _MEANINGS = {
     "unreadable_arguments": ("warning", "inputs or outputs of a node cannot be read"),
     "unreadable_groups": ("warning", "a list of process groups cannot be read"),
     "unreadable_metadata": ("warning", "what stands beside the nodes is damaged and was read in part"),
+    "size_contradicted": ("warning", "a call states another number of elements than its tensors have; these count"),
     "missing_communication_info": ("info", "PyTorch had no description of a communication at hand"),
 }
 
