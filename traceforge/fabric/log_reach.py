@@ -58,8 +58,8 @@ def _issue(largest: int | None, logged: int, ranks: int, processes: int) -> Issu
     """
     if largest is not None and logged < largest:
         detail = (
-            f"the largest communicator in NCCL's logs has {logged} ranks, the timelines' has {largest}: the logs are of "
-            "another job, or not of all its communicators"
+            f"the largest communicator in NCCL's logs has {logged} ranks, the timelines' has {largest}: the logs are "
+            "of another job, or not of all its communicators"
         )
         return Issue(OTHER_JOB, "warning", processes, None, detail)
     if processes < ranks:
