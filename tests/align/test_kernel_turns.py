@@ -7,11 +7,13 @@ import pytest
 
 from tests.given import MS, Trace, add_facts, built, rows_of, store_of
 from tests.stories import told
-from traceforge.align.kernel_turns import turn_starts
+from traceforge.align.kernel_turns import with_turns
+from traceforge.align.rank_trace import RankTrace
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 
+BARE = RankTrace(0, 0, [], [])
 ORIGIN = "SELECT DISTINCT origin, COUNT(*) FROM align.step GROUP BY origin, rank"
 JUDGED = "SELECT COUNT(*) FROM timeline.iteration WHERE NOT is_partial"
 LATE = "SELECT subject, ranks FROM attribute.finding"
@@ -36,7 +38,7 @@ def test_a_turn_of_the_kernels_is_an_iteration() -> None:
 
     assert rows_of(store, ORIGIN) == [("kernel_period", 8)]
     assert rows_of(store, ISSUES) == [("iterations_from_kernel_period",)]
-    assert rows_of(store, JUDGED) == [(8,)]
+    assert rows_of(store, JUDGED) == [(7,)]  # after the last all-reduce there is no next forward pass
     assert rows_of(store, LATE) == []
 
 
@@ -72,7 +74,26 @@ def test_turns_end_where_a_truncated_file_may_lack_something() -> None:
 
     ((intact_ns,),) = rows_of(store, "SELECT raw_intact_ns FROM align.rank WHERE rank = 1")
     assert intact_ns == 350 * MS  # the last call that is whole
-    assert turn_starts(store, 0, 1) == [MS, 101 * MS, 201 * MS, 301 * MS]
+    assert with_turns(store, 0, 1, BARE).turns_ns == [MS, 101 * MS, 201 * MS, 301 * MS]
+
+
+def test_micro_batches_are_parts_of_the_step_that_their_optimizer_ends() -> None:
+    # given four steps of two micro-batches, each of which gathers and scatters; one optimizer a step
+    traces = [Trace(0), Trace(1)]
+    gather = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    scatter = "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    for trace in traces:
+        for batch in range(8):
+            start = batch * 50 * MS
+            trace.collective(start, start + 5 * MS, op="allgather", kernel=gather)
+            trace.kernel(start + 6 * MS, start + 20 * MS, "forward").kernel(
+                start + 20 * MS, start + 30 * MS, "backward"
+            )
+            trace.collective(start + 30 * MS, start + 35 * MS, op="reduce_scatter", kernel=scatter)
+            if batch % 2:
+                trace.kernel(start + 36 * MS, start + 40 * MS, "multi_tensor_apply_kernel<FusedAdam>")
+
+    assert rows_of(told(*traces, stage="attribute"), ORIGIN) == [("kernel_period", 4)]
 
 
 def test_kernels_that_do_not_repeat_leave_the_window() -> None:
@@ -112,4 +133,4 @@ def test_kernels_of_real_traces_turn_once_a_marked_step_and_never_where_a_model_
         built(store, "align")
         ((rank,),) = rows_of(store, "SELECT DISTINCT rank FROM align.rank")
 
-        assert len(turn_starts(store, 0, int(str(rank)))) == marked
+        assert len(with_turns(store, 0, int(str(rank)), BARE).turns_ns) == marked

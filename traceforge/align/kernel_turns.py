@@ -6,13 +6,18 @@ Not handled: steps whose kernels differ from turn to turn, or are spread over se
 """
 
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from traceforge.align.period import kernel_period
-from traceforge.align.rank_trace import RankTrace
+from traceforge.align.rank_trace import RankTrace, Step
 from traceforge.store.database import Store
 from traceforge.thresholds import align as thresholds
+
+# Kernels of optimizers over many tensors, by the names that PyTorch, Apex, Transformer Engine and DeepSpeed give them.
+_OPTIMIZERS = "(?i)multi_?tensor_?apply|(?:fused|multi_?tensor)_?(?:adam|sgd|lamb|lion)|cuda_adam|(?:^|_)adam_?w?_"
 
 _KERNELS = """
 WITH kernel AS (
@@ -27,18 +32,27 @@ WITH kernel AS (
 busiest AS (
   SELECT track_id FROM kernel GROUP BY ALL ORDER BY COUNT(*) DESC, track_id LIMIT 1
 )
-SELECT CAST(DENSE_RANK() OVER (ORDER BY k.name) - 1 AS INTEGER) AS kind, k.raw_start_ns
+SELECT CAST(DENSE_RANK() OVER (ORDER BY k.name) - 1 AS INTEGER) AS kind, k.raw_start_ns,
+  REGEXP_MATCHES(k.name, $3) AS is_optimizer
 FROM kernel AS k
 JOIN busiest AS b ON b.track_id IS NOT DISTINCT FROM k.track_id
 ORDER BY k.raw_start_ns, k.name
 """
 
 
-def turn_starts(store: Store, run_id: int, rank: int) -> list[int]:
-    """When the turns of a rank's kernels begin, ns on its own clock; none where they do not repeat."""
-    kernels = store.query(_KERNELS, [run_id, rank])
+def with_turns(store: Store, run_id: int, rank: int, trace: RankTrace) -> RankTrace:
+    """The same trace with the turns of its kernels, and how often an optimizer runs; none where they do not repeat."""
+    kernels = store.query(_KERNELS, [run_id, rank, _OPTIMIZERS])
     period = kernel_period(kernels["kind"].to_numpy())
-    return kernels["raw_start_ns"].to_list()[::period] if period else []
+    begins = np.diff(kernels["is_optimizer"].to_numpy().astype(np.int8), prepend=0) == 1
+    starts_ns = kernels["raw_start_ns"].to_list()[::period] if period else []
+    return replace(trace, turns_ns=starts_ns, optimizer_runs=int(begins.sum()))
+
+
+def are_parts(traces: Mapping[int, RankTrace], found: Mapping[int, Sequence[Step]]) -> bool:
+    """Whether steps are parts of one, such as micro-batches: on each rank an optimizer runs for several of them."""
+    runs = {rank: trace.optimizer_runs for rank, trace in traces.items() if found[rank]}
+    return all(0 < thresholds.LEAST_PARTS * count <= len(found[rank]) for rank, count in runs.items())
 
 
 def calls_a_turn(trace: RankTrace) -> int | None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from traceforge.vocabulary import vocabulary
 
@@ -74,6 +75,7 @@ class RankTrace:
         calls: kind and time of issue of each, in order.
         arrivals_ns: when they begin on the device, or on the host's thread, ascending.
         turns_ns: when the turns of its kernels begin; empty where they do not repeat, or were not looked at.
+        optimizer_runs: how often kernels of an optimizer begin to run; 0 where none is known as such.
     """
 
     first_ns: int
@@ -82,4 +84,11 @@ class RankTrace:
     calls: Sequence[tuple[str, int]]
     is_truncated: bool = False
     turns_ns: Sequence[int] = ()
+    optimizer_runs: int = 0
     arrivals_ns: Sequence[int] = ()
+
+
+def between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> list[Step]:
+    """Steps from each start to the next, the last one to an end; numbered from `first`."""
+    edges = [*starts_ns, end_ns]
+    return [Step(number, start, end) for number, (start, end) in enumerate(pairwise(edges), first) if start < end]

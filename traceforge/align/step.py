@@ -3,7 +3,7 @@
 Where the trace does not mark steps, something else repeats once a step: an annotation, the optimizer or the sequence of
 collectives. Each is tried on all ranks of a run together and used only if they agree on the number of steps, because
 the steps of one rank alone compare to nothing. Calls before the first and after the last step make a partial one.
-Not handled: windows of the ranks that begin in different steps.
+Not handled: windows of the ranks that begin in different steps, where their clocks differ by half a step.
 """
 
 from bisect import bisect_left
@@ -11,13 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 import polars as pl
 
-from traceforge.align.kernel_turns import calls_a_turn, turn_starts
+from traceforge.align.common_steps import by_period, in_common
+from traceforge.align.kernel_turns import are_parts, calls_a_turn, with_turns
 from traceforge.align.marked_peer import steps_of_peers
 from traceforge.align.period import period_of
-from traceforge.align.rank_trace import MOST_DIGITS, NUMBER, Annotation, RankTrace, Step
+from traceforge.align.rank_trace import MOST_DIGITS, NUMBER, Annotation, RankTrace, Step, between
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -64,6 +66,7 @@ _SCHEMA = {
 }
 
 _OPTIMIZER = "Optimizer.step"
+_LOOK_AT_KERNELS = frozenset({"collective_period", "window"})
 _INFERRED_FROM = {
     "annotation": "an annotation that repeats",
     "optimizer": "Optimizer.step",
@@ -84,8 +87,8 @@ def rows(store: Store) -> pl.DataFrame:
         if not all(map(_profiler_steps, traces.values())):
             traces = _read(store, run_id, ranks, marked_only=False)
         origin, steps = steps_of_run(traces)
-        if origin == "window":
-            traces = {rank: replace(one, turns_ns=turn_starts(store, run_id, rank)) for rank, one in traces.items()}
+        if origin in _LOOK_AT_KERNELS:
+            traces = {rank: with_turns(store, run_id, rank, trace) for rank, trace in traces.items()}
             origin, steps = steps_of_run(traces)
         for rank, found in steps.items():
             is_marked = origin != "window"
@@ -146,18 +149,25 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
             rank: steps or of_peers.get(rank) or ([] if traces[rank].is_truncated else _window(traces[rank]))
             for rank, steps in numbered.items()
         }
-    ways: tuple[tuple[str, Callable[[RankTrace, str], Steps]], ...] = (
-        ("annotation", _annotated),
-        ("optimizer", _optimized),
-        ("collective_period", _periodic),
-        ("kernel_period", _turning),
-    )
-    for origin, way in ways:
-        for name in _common_names(traces) if origin == "annotation" else [""]:
-            found = {rank: way(trace, name) for rank, trace in traces.items()}
-            if _agree(traces, found) or _share_numbers(traces, found, name):
-                return origin, {rank: _with_ends(traces[rank], steps) for rank, steps in found.items() if steps}
+    for name in _common_names(traces):
+        found = {rank: _annotated(trace, name) for rank, trace in traces.items()}
+        if _agree(traces, found) or _share_numbers(traces, found, name):
+            return "annotation", _whole(traces, found)
+    ways = {origin: common for origin, way in _WAYS.items() if (common := _common(traces, way(traces)))}
+    if "collective_period" in ways and "kernel_period" in ways and are_parts(traces, ways["collective_period"]):
+        del ways["collective_period"]
+    for origin, common in ways.items():
+        return origin, _whole(traces, common)
     return "window", {rank: _window(trace) for rank, trace in traces.items()}
+
+
+def _common(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> Mapping[int, Steps] | None:
+    """The steps where all ranks agree on them, or meet in some; None where they do not."""
+    return found if _agree(traces, found) else in_common(found, list(_decisive(traces)))
+
+
+def _whole(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> dict[int, Steps]:
+    return {rank: _with_ends(traces[rank], steps) for rank, steps in found.items() if steps}
 
 
 def _agree(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> bool:
@@ -198,7 +208,7 @@ def _with_ends(trace: RankTrace, steps: Steps) -> Steps:
     typical = sorted(counts)[len(counts) // 2]
     ends = (found[0].iteration, found[-1].iteration)
     return [
-        replace(step, is_whole=step.iteration not in ends or count >= typical)
+        replace(step, is_whole=step.is_whole and (step.iteration not in ends or count >= typical))
         for step, count in zip(found, counts, strict=True)
     ]
 
@@ -242,7 +252,7 @@ def _annotated(trace: RankTrace, name: str) -> Steps:
     fills = inside >= thresholds.LEAST_FILLED_SHARE * (found[-1].end_ns - found[0].start_ns)
     if not apart or not (is_batch or fills or _issue_calls(trace, found)):
         return []
-    steps = _between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
+    steps = between([a.start_ns for a in found], found[-1].end_ns, numbers[0] if numbers else 0)
     kinds = [_kind_of_batch(a.name) if is_batch else name for a in found]
     return [replace(step, annotation=kind) for step, kind in zip(steps, kinds, strict=True)]
 
@@ -261,10 +271,14 @@ def _issue_calls(trace: RankTrace, found: Sequence[Annotation]) -> bool:
     return several and inside >= thresholds.LEAST_ISSUED_SHARE * (edges[-1][1] - edges[0][0])
 
 
-def _optimized(trace: RankTrace, _name: str) -> Steps:
+def _optimized(traces: Mapping[int, RankTrace]) -> dict[int, Steps]:
     """From the end of one optimizer step to the end of the next."""
+    return {rank: _from_optimizers(trace) for rank, trace in traces.items()}
+
+
+def _from_optimizers(trace: RankTrace) -> Steps:
     ends = [a.end_ns for a in _last_of_each(trace, [a for a in trace.annotations if a.name.startswith(_OPTIMIZER)])]
-    return _between([trace.first_ns, *ends[:-1]], ends[-1]) if ends else []
+    return between([trace.first_ns, *ends[:-1]], ends[-1]) if ends else []
 
 
 def _last_of_each(trace: RankTrace, found: Sequence[Annotation]) -> list[Annotation]:
@@ -290,31 +304,21 @@ def _is_at_once(earlier: Annotation, later: Annotation, issued: Sequence[int]) -
     )
 
 
-def _periodic(trace: RankTrace, _name: str) -> Steps:
+def _periodic(traces: Mapping[int, RankTrace]) -> dict[int, Steps]:
     """From one turn of the sequence of collectives to the next; all-to-alls of experts may differ in size."""
-    tokens = [token for token, _ in trace.calls]
-    period = period_of(tokens) or period_of(["all_to_all" if one.startswith("all_to_all:") else one for one in tokens])
-    return _every(period, [issue_ns for _, issue_ns in trace.calls], trace.last_ns) if period else []
+    tokens = {rank: [token for token, _ in trace.calls] for rank, trace in traces.items()}
+    return by_period(traces, {rank: period_of(own) or period_of(_without_sizes(own)) for rank, own in tokens.items()})
 
 
-def _turning(trace: RankTrace, _name: str) -> Steps:
+def _without_sizes(tokens: Sequence[str]) -> list[str]:
+    return ["all_to_all" if one.startswith("all_to_all:") else one for one in tokens]
+
+
+def _turning(traces: Mapping[int, RankTrace]) -> dict[int, Steps]:
     """From one turn of the device's kernels to the next; of what calls, after as many calls as a turn issues."""
-    if not trace.turns_ns or not trace.calls:
-        return _between(trace.turns_ns, trace.last_ns) if trace.turns_ns else []
-    period = calls_a_turn(trace)
-    return _every(period, [issue_ns for _, issue_ns in trace.calls], trace.last_ns) if period else []
-
-
-def _every(period: int, issued: Sequence[int], last_ns: int) -> Steps:
-    """Steps of as many calls each; what is left of a last turn is of none."""
-    starts = issued[::period]
-    whole = starts[: len(issued) // period]
-    return _between(whole, starts[len(whole)] if len(starts) > len(whole) else last_ns)
-
-
-def _between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> Steps:
-    edges = [*starts_ns, end_ns]
-    return [Step(number, start, end) for number, (start, end) in enumerate(pairwise(edges), first) if start < end]
+    found = by_period(traces, {rank: calls_a_turn(trace) for rank, trace in traces.items()})
+    silent = {rank: trace for rank, trace in traces.items() if trace.turns_ns and not trace.calls}
+    return found | {rank: between(trace.turns_ns, trace.last_ns) for rank, trace in silent.items()}
 
 
 def _window(trace: RankTrace) -> Steps:
@@ -334,3 +338,9 @@ def _unmarked(origin: str, batches: "Counter[str]") -> Issue:
         return Issue("iterations_from_batches", "info", 1, None, detail)
     detail = f"iterations are inferred from {_INFERRED_FROM[origin]}: there is no ProfilerStep"
     return Issue(f"iterations_from_{origin}", "info", 1, None, detail)
+
+
+# Ways to find steps of all ranks that no annotation marks, in the order in which they are tried.
+_WAYS: Mapping[str, Callable[[Mapping[int, RankTrace]], dict[int, Steps]]] = MappingProxyType(
+    {"optimizer": _optimized, "collective_period": _periodic, "kernel_period": _turning}
+)

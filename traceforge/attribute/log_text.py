@@ -1,7 +1,7 @@
 """What logs show where iterations show nothing. Reads fabric.finding. Out: what changes in a verdict's words.
 
-Idea: what is wrong in all iterations alike, such as a NIC at a quarter of its speed, stands out of none of them. Logs of
-another job say nothing of this one.
+Idea: what is wrong in all iterations alike, such as a NIC at a quarter of its speed, stands out of none of them. Logs
+of another job say nothing of this one.
 Not handled: what it costs, which only a run without it would show; errors and start-up, which slow no iteration alike.
 """
 

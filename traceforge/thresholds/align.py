@@ -136,6 +136,12 @@ PERIOD_KINDS: Annotated[
 PERIOD_TIMES: Annotated[
     int, Meaning("times a step", "One of them may occur up to so often in a step.", "align.step")
 ] = 4
+LEAST_LAST_SHARE: Annotated[
+    float, Meaning("share of the median turn", "A last turn that is shorter is cut by the window.", "align.step")
+] = 0.9
+LEAST_PARTS: Annotated[
+    int, Meaning("turns a run of the optimizer", "Turns of calls are parts of a step from here on.", "align.step")
+] = 2
 LEAST_FILLED_SHARE: Annotated[
     float, Meaning("share of time", "An annotation is a step if it covers this much from first to last.", "align.step")
 ] = 0.5

@@ -1,0 +1,93 @@
+"""Steps that ranks have in common, where their windows were cut at different places. In and out: steps of each rank.
+
+Idea: of ranks that record a few steps more, the steps that begin at about the same time are the same; so clocks must
+agree to less than half a step. Turns of calls begin at the same call on all ranks of a role.
+Not handled: clocks that differ by half a step or more; those ranks must record equally many steps.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+from traceforge.align.rank_trace import RankTrace, Step, between
+from traceforge.thresholds import align as thresholds
+
+Steps = list[Step]
+
+
+def by_period(traces: Mapping[int, RankTrace], periods: Mapping[int, int | None]) -> dict[int, Steps]:
+    """Steps of as many calls each as the period of the rank says; none of a rank without a period.
+
+    Ranks of one period are of one role: their steps begin at the same call of a turn.
+    """
+    roles: dict[int, list[int]] = defaultdict(list)
+    for rank, period in periods.items():
+        if period:
+            roles[period].append(rank)
+    found: dict[int, Steps] = {rank: [] for rank in traces}
+    for period, ranks in roles.items():
+        reference = traces[min(ranks, key=lambda rank: (len(traces[rank].calls), rank))]
+        for rank in ranks:
+            found[rank] = _every(period, traces[rank], _first(period, traces[rank], reference))
+    return found
+
+
+def _first(period: int, trace: RankTrace, reference: RankTrace) -> int:
+    """The call at which a rank's first turn begins: the one that the reference begins with."""
+    turn = [token for token, _ in reference.calls[:period]]
+    tokens = [token for token, _ in trace.calls[: 2 * period]]
+    places = [n for n in range(min(period, len(tokens))) if tokens[n : n + period] == turn]
+    if not places:
+        return 0
+    begun_ns = reference.calls[0][1]
+    nearest = min(places, key=lambda place: abs(trace.calls[place][1] - begun_ns))
+    turn_ns = reference.calls[min(period, len(reference.calls) - 1)][1] - begun_ns
+    return nearest if 2 * abs(trace.calls[nearest][1] - begun_ns) < turn_ns else places[0]
+
+
+def _every(period: int, trace: RankTrace, first: int) -> Steps:
+    """Steps of as many calls each; what is left of a last turn is of none.
+
+    The last one ends with the window, not with the next call: it is whole only if it lasts about as long as others.
+    """
+    issued = [issue_ns for _, issue_ns in trace.calls[first:]]
+    starts = issued[::period]
+    whole = starts[: len(issued) // period]
+    if len(starts) > len(whole):
+        return between(whole, starts[len(whole)])
+    steps = between(whole, trace.last_ns)
+    if len(steps) < thresholds.LEAST_STEPS:
+        return steps
+    *steps, last = steps
+    usual_ns = median(step.end_ns - step.start_ns for step in steps)
+    is_whole = last.end_ns - last.start_ns >= thresholds.LEAST_LAST_SHARE * usual_ns
+    return [*steps, replace(last, is_whole=is_whole)]
+
+
+def in_common(found: Mapping[int, Steps], decisive: Sequence[int]) -> dict[int, Steps] | None:
+    """The steps, numbered as those of the rank that has fewest; None where ranks do not meet in them.
+
+    Args:
+        found: steps of each rank, numbered from 0.
+        decisive: ranks of which nothing is missing.
+    """
+    reference = min(decisive, key=lambda rank: (len(found[rank]), rank), default=None)
+    if reference is None or len(found[reference]) < thresholds.LEAST_STEPS:
+        return None
+    starts = [step.start_ns for step in found[reference]]
+    most_ns = median(step.end_ns - step.start_ns for step in found[reference]) / 2
+    result: dict[int, Steps] = {}
+    for rank, steps in found.items():
+        extra = max(len(steps) - len(starts), 0)
+        gaps = [_gap(steps[before:], starts) for before in range(extra + 1)]
+        before = gaps.index(min(gaps))
+        if rank in decisive and gaps[before] >= most_ns:
+            return None
+        result[rank] = [replace(step, iteration=step.iteration - before) for step in steps]
+    return result
+
+
+def _gap(steps: Steps, starts: Sequence[int]) -> int:
+    """How far steps begin from their counterparts, ns: the farthest of them."""
+    return max((abs(step.start_ns - start) for step, start in zip(steps, starts, strict=False)), default=0)
