@@ -8,8 +8,9 @@ from traceforge.align.rank_trace import RankTrace, Step, between
 
 
 def issued(tokens: str, first_ns: int = 0, *, last_ns: int = 1_000) -> RankTrace:
-    """A rank that issues a call every 10 ns, from an instant on."""
-    return RankTrace(0, last_ns, [], [(token, first_ns + 10 * place) for place, token in enumerate(tokens)])
+    """A rank that issues a call every 10 ns, from an instant on; each begins at once."""
+    times = range(first_ns, first_ns + 10 * len(tokens), 10)
+    return RankTrace(0, last_ns, [], list(zip(tokens, times, strict=True)), arrivals_ns=times)
 
 
 def starts(steps: list[Step]) -> list[tuple[int, int]]:
@@ -33,6 +34,12 @@ class TestTurnsOfCalls:
         found = by_period(traces, {0: 2, 1: 2})
 
         assert starts(found[1]) == [(0, 10), (1, 30), (2, 50)]
+
+    def test_ranks_of_equally_many_calls_begin_with_their_first(self) -> None:
+        # given a rank that begins so early that its second call is nearer to the other's first
+        traces = {0: issued("aaaaaa", 9), 1: issued("aaaaaa", 0)}
+
+        assert starts(by_period(traces, {0: 2, 1: 2})[1]) == [(0, 0), (1, 20), (2, 40)]
 
     def test_clocks_that_differ_leave_the_first_call_that_fits(self) -> None:
         traces = {0: issued("aaaaaa", 511), 1: issued("aaaaaaa", 0)}

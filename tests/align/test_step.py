@@ -257,7 +257,8 @@ class TestCollectivePeriod:
 
     @staticmethod
     def _trace(tokens: str) -> RankTrace:
-        return RankTrace(0, 1_000, [], [(token, 10 * place) for place, token in enumerate(tokens)])
+        times = range(0, 10 * len(tokens), 10)
+        return RankTrace(0, 1_000, [], list(zip(tokens, times, strict=True)), arrivals_ns=times)
 
     def test_the_last_whole_turn_ends_with_the_window(self) -> None:
         origin, steps = steps_of_run({0: self._trace("ababab")})
@@ -285,7 +286,8 @@ class TestCollectivePeriod:
             for place, token in enumerate([f"all_to_all:{turn}17", f"all_to_all:{turn}30", "all_reduce:256"])
         ]
 
-        origin, steps = steps_of_run({0: RankTrace(0, 400, [], calls)})
+        arrivals = [issue_ns for _, issue_ns in calls]
+        origin, steps = steps_of_run({0: RankTrace(0, 400, [], calls, arrivals_ns=arrivals)})
 
         assert origin == "collective_period"
         assert [step.start_ns for step in steps[0]] == [0, 100, 200, 300]

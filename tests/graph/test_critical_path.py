@@ -108,6 +108,19 @@ def test_the_path_is_divided_by_rank_and_cause() -> None:
     ]
 
 
+def test_a_rank_of_which_no_iteration_is_in_the_graph_does_not_end_the_analysis() -> None:
+    # given three ranks, of which the second marks no steps and ends a call earlier
+    traces = data_parallel_job([[60, 40, 50]] * 8)
+    kept = [one for one in traces[1].events if not str(one["name"]).startswith("ProfilerStep")]
+    last = max(int(str(one["event_id"])) for one in kept if one["name"] == "record_param_comms")
+    traces[1].events = [one for one in kept if int(str(one["event_id"])) < last]
+    traces[1].collectives = [one for one in traces[1].collectives if one["event_id"] != last]
+
+    store = told(*traces, stage="graph")
+
+    assert rows_of(store, "SELECT DISTINCT rank FROM graph.work ORDER BY rank") == [(0,), (2,)]
+
+
 def test_shares_of_the_path_add_up_to_the_whole() -> None:
     traces = data_parallel_job([[60, 40, 50], [30, 70, 65], [20, 20, 90]])
 

@@ -34,16 +34,22 @@ def by_period(traces: Mapping[int, RankTrace], periods: Mapping[int, int | None]
 
 
 def _first(period: int, trace: RankTrace, reference: RankTrace) -> int:
-    """The call at which a rank's first turn begins: the one that the reference begins with."""
+    """The call at which a rank's first turn begins: the one that the reference begins with.
+
+    The reference has the fewest calls. Where calls are alike, only what a rank has beyond them can lie before its first
+    turn, and of these the nearest in time decides, if clocks agree.
+    """
     turn = [token for token, _ in reference.calls[:period]]
     tokens = [token for token, _ in trace.calls[: 2 * period]]
     places = [n for n in range(min(period, len(tokens))) if tokens[n : n + period] == turn]
     if not places:
         return 0
-    begun_ns = reference.calls[0][1]
-    nearest = min(places, key=lambda place: abs(trace.calls[place][1] - begun_ns))
-    turn_ns = reference.calls[min(period, len(reference.calls) - 1)][1] - begun_ns
-    return nearest if 2 * abs(trace.calls[nearest][1] - begun_ns) < turn_ns else places[0]
+    extra = len(trace.calls) - len(reference.calls)
+    begun_ns = reference.arrivals_ns[0]
+    gaps = {place: abs(trace.arrivals_ns[place] - begun_ns) for place in places if place <= max(extra, places[0])}
+    nearest = min(gaps, key=gaps.__getitem__)
+    turn_ns = reference.arrivals_ns[min(period, len(reference.calls) - 1)] - begun_ns
+    return nearest if 2 * gaps[nearest] < turn_ns else places[0]
 
 
 def _every(period: int, trace: RankTrace, first: int) -> Steps:

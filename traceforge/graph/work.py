@@ -159,6 +159,8 @@ def _amounts(store: Store, batch: RankBatch, stretches: _Stretches) -> dict[tupl
         segments = batch.by_rank(store, _SEGMENTS, between)
         for one in batch.ranks:
             first, last = np.searchsorted(stretches.rank, [one.rank, one.rank + 1]).tolist()
+            if first == last:  # none of its iterations is in the graph
+                continue
             start, duration, kind = (segments.of(one.rank)[name].to_numpy() for name in _OF_SEGMENT)
             for number in np.unique(kind).tolist():
                 own = np.flatnonzero(kind == number)
