@@ -1,5 +1,7 @@
 """Ranks whose windows are cut at different places meet in the steps that begin together."""
 
+from dataclasses import replace
+
 import pytest
 
 from traceforge.align.common_steps import by_period, in_common
@@ -40,6 +42,19 @@ class TestTurnsOfCalls:
         traces = {0: issued("aaaaaa", 9), 1: issued("aaaaaa", 0)}
 
         assert starts(by_period(traces, {0: 2, 1: 2})[1]) == [(0, 0), (1, 20), (2, 40)]
+
+    def test_sequence_numbers_tell_who_begins_earlier_whatever_clocks_say(self) -> None:
+        # rank 0 has calls 4 to 11, rank 1 calls 1 to 8, rank 2 calls 5 to 12; two calls a turn, the first one even
+        traces = {
+            rank: replace(issued("aaaaaaaa", 500 * rank), names=[f"dp:{first + place}" for place in range(8)])
+            for rank, first in enumerate([4, 1, 5])
+        }
+
+        found = by_period(traces, {0: 2, 1: 2, 2: 2})
+
+        assert starts(found[0]) == [(0, 0), (1, 20), (2, 40), (3, 60)]
+        assert starts(found[1]) == [(-1, 510), (0, 530), (1, 550)]
+        assert starts(found[2]) == [(1, 1010), (2, 1030), (3, 1050)]
 
     def test_clocks_that_differ_leave_the_first_call_that_fits(self) -> None:
         traces = {0: issued("aaaaaa", 511), 1: issued("aaaaaaa", 0)}
@@ -86,6 +101,11 @@ class TestInCommon:
 
         assert common is not None
         assert starts(common[2]) == [(0, 0)]
+
+    def test_steps_that_names_of_calls_have_numbered_need_no_clock(self) -> None:
+        found = {0: between([0, 20, 40], 60), 1: between([500, 520, 540, 560], 580, first=-1)}
+
+        assert in_common(found, [0, 1]) == found
 
     def test_two_steps_are_none_in_common(self) -> None:
         found = {0: between([0, 20], 40), 1: between([0, 20, 40, 60], 80)}

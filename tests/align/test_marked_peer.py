@@ -1,5 +1,7 @@
 """A rank that marks no steps takes those of a rank that issues the same calls."""
 
+from dataclasses import replace
+
 from tests.align.test_step import annotated, spans_of
 from tests.given import data_parallel_job, rows_of
 from tests.stories import told
@@ -35,6 +37,21 @@ def test_a_step_that_is_taken_over_begins_before_its_first_call_however_early_th
     _, steps = steps_of_run({0: marked, 1: early})
 
     assert spans_of(steps[1]) == [(5, 100, 180, True), (6, 180, 230, True)]
+
+
+def test_calls_of_one_name_are_the_same_wherever_the_windows_begin() -> None:
+    # rank 0   |5: 100 ––––––– 200|6: 200 ––––––– 300|     calls dp:4 at 150, dp:5 at 250
+    # rank 1   its window began a step earlier, and ends before its call of step 6: dp:3 at 60, dp:4 at 160
+    marked = annotated(
+        ("ProfilerStep#5", 100, 200), ("ProfilerStep#6", 200, 300), calls=[("a:4", 150), ("a:4", 250)], window=(90, 310)
+    )
+    bare = annotated(calls=[("a:4", 60), ("a:4", 160)], window=(0, 240))
+    traces = {0: replace(marked, names=["dp:4", "dp:5"]), 1: replace(bare, names=["dp:3", "dp:4"])}
+
+    _, steps = steps_of_run(traces)
+
+    # then step 5 ends as long after dp:4 as on rank 0, and of step 6 the call is not there
+    assert spans_of(steps[1]) == [(5, 110, 210, True), (6, 210, 240, False)]
 
 
 def test_of_several_marked_ranks_the_lowest_is_followed() -> None:

@@ -1,7 +1,8 @@
 """Steps that ranks have in common, where their windows were cut at different places. In and out: steps of each rank.
 
-Idea: of ranks that record a few steps more, the steps that begin at about the same time are the same; so clocks must
-agree to less than half a step. Turns of calls begin at the same call on all ranks of a role.
+Idea: turns of calls begin at the same call on all ranks of a role; sequence numbers tell which, where traces state
+them. Of ranks that record a few steps more, the steps that begin at about the same time are the same; so clocks must
+agree to less than half a step.
 Not handled: clocks that differ by half a step or more; those ranks must record equally many steps.
 """
 
@@ -29,8 +30,26 @@ def by_period(traces: Mapping[int, RankTrace], periods: Mapping[int, int | None]
     for period, ranks in roles.items():
         reference = traces[min(ranks, key=lambda rank: (len(traces[rank].calls), rank))]
         for rank in ranks:
-            found[rank] = _every(period, traces[rank], _first(period, traces[rank], reference))
+            before = _before(traces[rank], reference)
+            if before is None:
+                found[rank] = _every(period, traces[rank], _first(period, traces[rank], reference))
+            else:
+                turns = _every(period, traces[rank], before % period)
+                found[rank] = [replace(step, iteration=step.iteration - before // period) for step in turns]
     return found
+
+
+def _before(trace: RankTrace, reference: RankTrace) -> int | None:
+    """How many calls a rank issues before the first one of the reference, by the names of calls.
+
+    Below zero where it begins later; None where they name no call in common.
+    """
+    own, other = (
+        {name: place for place, name in reversed(list(enumerate(one.names))) if name is not None}
+        for one in (trace, reference)
+    )
+    common = next((name for name in trace.names if name in other), None)
+    return None if common is None else own[common] - other[common]
 
 
 def _first(period: int, trace: RankTrace, reference: RankTrace) -> int:
@@ -75,12 +94,15 @@ def in_common(found: Mapping[int, Steps], decisive: Sequence[int]) -> dict[int, 
     """The steps, numbered as those of the rank that has fewest; None where ranks do not meet in them.
 
     Args:
-        found: steps of each rank, numbered from 0.
+        found: steps of each rank, numbered from 0, or as the names of calls say.
         decisive: ranks of which nothing is missing.
     """
     reference = min(decisive, key=lambda rank: (len(found[rank]), rank), default=None)
     if reference is None or len(found[reference]) < thresholds.LEAST_STEPS:
         return None
+    if any(steps and steps[0].iteration for steps in found.values()):
+        numbers = [{step.iteration for step in found[rank]} for rank in decisive]
+        return dict(found) if len(set.intersection(*numbers)) >= thresholds.LEAST_STEPS else None
     starts = [step.start_ns for step in found[reference]]
     most_ns = median(step.end_ns - step.start_ns for step in found[reference]) / 2
     result: dict[int, Steps] = {}

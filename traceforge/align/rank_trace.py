@@ -73,6 +73,8 @@ class RankTrace:
 
     Attributes:
         calls: kind and time of issue of each, in order.
+        names: what they are called on all ranks alike: the process group's name and the sequence number that the trace
+            states; None where it states none.
         arrivals_ns: when they begin on the device, or on the host's thread, ascending.
         turns_ns: when the turns of its kernels begin; empty where they do not repeat, or were not looked at.
         optimizer_runs: how often kernels of an optimizer begin to run; 0 where none is known as such.
@@ -86,6 +88,7 @@ class RankTrace:
     turns_ns: Sequence[int] = ()
     optimizer_runs: int = 0
     arrivals_ns: Sequence[int] = ()
+    names: Sequence[str | None] = ()
 
 
 def between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> list[Step]:

@@ -38,7 +38,10 @@ WITH annotation AS (
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
   WHERE r.run_id = $1 AND e.phase = 'X' AND e.duration_ns > 0
-    AND (c.class = 'iteration' OR ($2 AND c.class = 'annotation' AND c.canonical_category = 'user_annotation'))
+    AND (
+      c.class = 'iteration' OR ($2 AND c.class = 'annotation' AND c.canonical_category = 'user_annotation')
+      OR ($2 AND STARTS_WITH(e.name, 'Optimizer.step') AND c.canonical_category IN ('user_annotation', 'cpu_op'))
+    )
 )
 SELECT rank, name, class, raw_start_ns, raw_end_ns
 FROM annotation
@@ -49,7 +52,7 @@ ORDER BY rank, raw_start_ns, raw_end_ns DESC, name
 
 _CALLS = """
 SELECT rank, COALESCE(op, '') || ':' || COALESCE(CAST(size_bytes AS VARCHAR), '') AS token, raw_issue_ns,
-  raw_arrival_ns
+  raw_arrival_ns, COALESCE(process_group_name, '') || ':' || CAST(stated_sequence AS VARCHAR) AS name
 FROM align.call WHERE run_id = ? AND is_linked AND is_intact ORDER BY rank, call_id
 """
 
@@ -124,9 +127,11 @@ def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) 
         if (until_ns := intact[rank]) is None or end_ns <= until_ns:
             annotations[rank].append(Annotation(name, event_class == "iteration", start_ns, end_ns))
     arrivals: dict[int, list[int]] = defaultdict(list)
-    for rank, token, issue_ns, arrival_ns in [] if marked_only else store.query(_CALLS, [run_id]).iter_rows():
+    names: dict[int, list[str | None]] = defaultdict(list)
+    for rank, token, issue_ns, arrival_ns, name in [] if marked_only else store.query(_CALLS, [run_id]).iter_rows():
         calls[rank].append((token, issue_ns))
         arrivals[rank].append(arrival_ns)
+        names[rank].append(name)
     return {
         rank: RankTrace(
             first_ns or 0,
@@ -135,6 +140,7 @@ def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) 
             calls[rank],
             is_truncated=intact_ns is not None,
             arrivals_ns=sorted(arrivals[rank]),
+            names=names[rank],
         )
         for _, rank, first_ns, last_ns, intact_ns in ranks.iter_rows()
     }
@@ -154,10 +160,9 @@ def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]
         if _agree(traces, found) or _share_numbers(traces, found, name):
             return "annotation", _whole(traces, found)
     ways = {origin: common for origin, way in _WAYS.items() if (common := _common(traces, way(traces)))}
-    if "collective_period" in ways and "kernel_period" in ways and are_parts(traces, ways["collective_period"]):
-        del ways["collective_period"]
     for origin, common in ways.items():
-        return origin, _whole(traces, common)
+        if origin == "optimizer" or not are_parts(traces, common):
+            return origin, _whole(traces, common)
     return "window", {rank: _window(trace) for rank, trace in traces.items()}
 
 
