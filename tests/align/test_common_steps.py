@@ -68,9 +68,11 @@ class TestTurnsOfCalls:
 
         assert [len(found[rank]) for rank in (0, 1, 2)] == [3, 3, 0]
 
-    @pytest.mark.parametrize(("last_ns", "is_whole"), [(90, True), (87, True), (86, False), (85, False)])
-    def test_a_last_turn_that_the_window_cuts_short_is_not_whole(self, last_ns: int, is_whole: bool) -> None:
-        # turns |0–30|30–60|60– … of three calls each, the last call at 80; 0.9 of 30 ns end at 87
+    @pytest.mark.parametrize(("last_ns", "is_whole"), [(90, True), (87, True), (86, False), (93, True), (94, False)])
+    def test_a_last_turn_that_the_window_ends_is_whole_if_it_lasts_as_long_as_others(
+        self, last_ns: int, is_whole: bool
+    ) -> None:
+        # turns |0–30|30–60|60– … of three calls each, the last call at 80; 27 to 33 ns are about 30
         found = by_period({0: issued("abcabcabc", last_ns=last_ns)}, {0: 3})
 
         assert [step.is_whole for step in found[0]] == [True, True, is_whole]

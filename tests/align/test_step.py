@@ -260,11 +260,11 @@ class TestCollectivePeriod:
         times = range(0, 10 * len(tokens), 10)
         return RankTrace(0, 1_000, [], list(zip(tokens, times, strict=True)), arrivals_ns=times)
 
-    def test_the_last_whole_turn_ends_with_the_window(self) -> None:
+    def test_the_last_turn_ends_with_the_window(self) -> None:
         origin, steps = steps_of_run({0: self._trace("ababab")})
 
         assert origin == "collective_period"
-        assert spans_of(steps[0]) == [(0, 0, 20, True), (1, 20, 40, True), (2, 40, 1_000, True)]
+        assert spans_of(steps[0]) == [(0, 0, 20, True), (1, 20, 40, True), (2, 40, 1_000, False)]
 
     def test_a_turn_that_the_window_cuts_is_not_whole(self) -> None:
         origin, steps = steps_of_run({0: self._trace("abcabcabca")})
@@ -316,7 +316,12 @@ class TestKernelPeriod:
         origin, steps = steps_of_run({0: trace, 1: trace})
 
         assert origin == "kernel_period"
-        assert spans_of(steps[1]) == [(0, 10, 110, True), (1, 110, 210, True), (2, 210, 310, True), (3, 310, 600, True)]
+        assert spans_of(steps[1]) == [
+            (0, 10, 110, True),
+            (1, 110, 210, True),
+            (2, 210, 310, True),
+            (3, 310, 600, False),
+        ]
 
     @pytest.mark.parametrize(
         ("arrivals", "origin"),

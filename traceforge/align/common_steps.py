@@ -74,7 +74,7 @@ def _first(period: int, trace: RankTrace, reference: RankTrace) -> int:
 def _every(period: int, trace: RankTrace, first: int) -> Steps:
     """Steps of as many calls each; what is left of a last turn is of none.
 
-    The last one ends with the window, not with the next call: it is whole only if it lasts about as long as others.
+    The last one ends with the window, not with the next call: it is whole only if it lasts as long as others, about.
     """
     issued = [issue_ns for _, issue_ns in trace.calls[first:]]
     starts = issued[::period]
@@ -86,7 +86,7 @@ def _every(period: int, trace: RankTrace, first: int) -> Steps:
         return steps
     *steps, last = steps
     usual_ns = median(step.end_ns - step.start_ns for step in steps)
-    is_whole = last.end_ns - last.start_ns >= thresholds.LEAST_LAST_SHARE * usual_ns
+    is_whole = abs(last.end_ns - last.start_ns - usual_ns) <= thresholds.MOST_LAST_DIFFERENCE * usual_ns
     return [*steps, replace(last, is_whole=is_whole)]
 
 

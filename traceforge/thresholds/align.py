@@ -136,9 +136,9 @@ PERIOD_KINDS: Annotated[
 PERIOD_TIMES: Annotated[
     int, Meaning("times a step", "One of them may occur up to so often in a step.", "align.step")
 ] = 4
-LEAST_LAST_SHARE: Annotated[
-    float, Meaning("share of the median turn", "A last turn that is shorter is cut by the window.", "align.step")
-] = 0.9
+MOST_LAST_DIFFERENCE: Annotated[
+    float, Meaning("share of the median turn", "A last turn that differs by more ends elsewhere.", "align.step")
+] = 0.1
 LEAST_PARTS: Annotated[
     int, Meaning("turns a run of the optimizer", "Turns of calls are parts of a step from here on.", "align.step")
 ] = 2
