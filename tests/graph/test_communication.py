@@ -200,6 +200,12 @@ def test_a_recording_that_begins_one_call_later_is_merely_shorter() -> None:
     assert rows_of(job(calls, calls[1:], calls), "SELECT status FROM graph.divergence") == [("shorter",)]
 
 
+def test_a_recording_that_begins_later_and_ends_earlier_is_merely_shorter() -> None:
+    calls = [call(elements=100 + place) for place in range(6)]
+
+    assert rows_of(job(calls, calls[1:-1], calls), "SELECT status FROM graph.divergence") == [("shorter",)]
+
+
 def test_a_skipped_call_is_missing_although_later_calls_are_numbered_on() -> None:
     # given numbers from 300 on all ranks; rank 1 does not make the fourth call, and counts on
     calls = [call(elements=100 + place) for place in range(8)]
@@ -241,6 +247,7 @@ def messages(*sizes: int, sent: bool) -> list[dict[str, object]]:
         ((1, 2, 3), (1, 5, 3), ("size", 1, 101, 101)),
         ((1, 2, 3), (1, 3, 2), ("order", 1, 101, 101)),
         ((1, 2, 3), (1, 2), ("shorter", 2, 102, None)),
+        ((1, 2, 3, 4), (2, 3), ("shorter", 0, 100, None)),
     ],
 )
 def test_a_message_that_only_one_side_records_is_told(

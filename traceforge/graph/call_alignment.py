@@ -52,12 +52,18 @@ def fit(reference: Sequence[str], own: Sequence[str], *, may_begin_later: bool =
     if place is None:
         return Fit(DIFFERS)
     count = len(longer) - len(fewer)
-    if place == len(fewer) or (may_begin_later and list(longer[count:]) == list(fewer)):
+    if place == len(fewer) or (may_begin_later and _is_stretch(longer, fewer)):
         return Fit(SHORTER, place, place, place, count)
     first = place
     while first > 0 and fewer[first - 1] == longer[place]:
         first -= 1
     return Fit(MISSING if is_missing else EXTRA, first, place, place, count)
+
+
+def _is_stretch(longer: Sequence[str], fewer: Sequence[str]) -> bool:
+    """Whether the longer sequence holds the other one unbroken: its recording may begin later and end earlier."""
+    starts = range(len(longer) - len(fewer) + 1)
+    return any(list(longer[start : start + len(fewer)]) == list(fewer) for start in starts)
 
 
 def _first_gap(longer: Sequence[str], fewer: Sequence[str]) -> int | None:
