@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from traceforge.align.common_steps import by_period, in_common
+from traceforge.align.common_steps import by_period, in_common, take_turns
 from traceforge.align.kernel_turns import are_parts
 from traceforge.align.rank_trace import RankTrace, Step, between
 
@@ -122,3 +122,22 @@ def test_turns_are_parts_of_a_step_where_an_optimizer_runs_for_several(runs: int
     traces = {0: RankTrace(0, 60, [], [], optimizer_runs=runs)}
 
     assert are_parts(traces, {0: between(range(0, 60, 10), 60)}) is expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        # discriminator and generator; three critics a generator; a report every third step; nothing between; all alike
+        ("dgdgdgdg", True),
+        ("dddgdddgdddg", False),
+        ("aabaabaab", False),
+        ("a-a-a-a-", False),
+        ("aaaaaa", False),
+    ],
+)
+def test_steps_that_take_turns_are_parts_of_one(tokens: str, expected: bool) -> None:
+    # given one call a step, but where there is a dash
+    calls = [(kind, 10 * place + 5) for place, kind in enumerate(tokens) if kind != "-"]
+    steps = between(range(0, 10 * len(tokens), 10), 10 * len(tokens))
+
+    assert take_turns(RankTrace(0, 1_000, [], calls), steps) is expected

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.align.test_step import annotated, spans_of
 from tests.given import data_parallel_job, rows_of
 from tests.stories import told
+from traceforge.align.rank_trace import RankTrace
 from traceforge.align.step import steps_of_run
 
 
@@ -52,6 +53,25 @@ def test_calls_of_one_name_are_the_same_wherever_the_windows_begin() -> None:
 
     # then step 5 ends as long after dp:4 as on rank 0, and of step 6 the call is not there
     assert spans_of(steps[1]) == [(5, 110, 210, True), (6, 210, 240, False)]
+
+
+def test_where_a_rank_shares_no_call_with_a_marked_one_all_steps_are_inferred() -> None:
+    # given a stage of a pipeline that marks three steps, and one with calls of its own that marks none
+    marks = [(f"ProfilerStep#{n}", 100 * n, 100 * n + 100) for n in range(3)]
+    stages = {
+        rank: RankTrace(0, 310, [], calls, arrivals_ns=[issue_ns for _, issue_ns in calls])
+        for rank, calls in enumerate(
+            [(kind, 100 * n + at) for n in range(3) for kind, at in ((f"{one}:1", 10), (f"{one}:2", 60))]
+            for one in ("send", "recv")
+        )
+    }
+    first = annotated(*marks, calls=stages[0].calls, window=(0, 310))
+    traces = {0: replace(first, arrivals_ns=stages[0].arrivals_ns), 1: stages[1]}
+
+    origin, steps = steps_of_run(traces)
+
+    assert origin == "collective_period"
+    assert [step.start_ns for step in steps[0]] == [step.start_ns for step in steps[1]] == [10, 110, 210]
 
 
 def test_of_several_marked_ranks_the_lowest_is_followed() -> None:

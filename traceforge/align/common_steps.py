@@ -6,11 +6,13 @@ agree to less than half a step.
 Not handled: clocks that differ by half a step or more; those ranks must record equally many steps.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
+from traceforge.align.period import period_of
 from traceforge.align.rank_trace import RankTrace, Step, between
 from traceforge.thresholds import align as thresholds
 
@@ -119,3 +121,15 @@ def in_common(found: Mapping[int, Steps], decisive: Sequence[int]) -> dict[int, 
 def _gap(steps: Steps, starts: Sequence[int]) -> int:
     """How far steps begin from their counterparts, ns: the farthest of them."""
     return max((abs(step.start_ns - start) for step, start in zip(steps, starts, strict=False)), default=0)
+
+
+def take_turns(trace: RankTrace, steps: Sequence[Step]) -> bool:
+    """Whether steps of several kinds come in a fixed order, each once a turn: parts of one, as the two of a GAN.
+
+    Their kind is what they communicate. Of steps that are alike but for a few, as those with a report, each is one.
+    """
+    issued = [issue_ns for _, issue_ns in trace.calls]
+    tokens = [token for token, _ in trace.calls]
+    kinds = ["|".join(tokens[bisect_left(issued, step.start_ns) : bisect_left(issued, step.end_ns)]) for step in steps]
+    period = period_of(kinds)
+    return period is not None and all(kinds) and len(set(kinds[:period])) == period

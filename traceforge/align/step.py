@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from traceforge.align.common_steps import by_period, in_common
+from traceforge.align.common_steps import by_period, in_common, take_turns
 from traceforge.align.kernel_turns import are_parts, calls_a_turn, with_turns
 from traceforge.align.marked_peer import steps_of_peers
 from traceforge.align.period import period_of
@@ -149,21 +149,36 @@ def _read(store: Store, run_id: int, ranks: pl.DataFrame, *, marked_only: bool) 
 def steps_of_run(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]]:
     """How the steps of a run are known, and the steps of each rank."""
     numbered = {rank: _profiler_steps(trace) for rank, trace in traces.items()}
-    if any(numbered.values()):
-        of_peers = steps_of_peers(traces, numbered)
-        return "profiler_step", {
-            rank: steps or of_peers.get(rank) or ([] if traces[rank].is_truncated else _window(traces[rank]))
-            for rank, steps in numbered.items()
-        }
+    marked = {rank: numbered[rank] or steps for rank, steps in (numbered | steps_of_peers(traces, numbered)).items()}
+    is_marked = any(numbered.values())
+    if not (is_marked and all(marked[rank] for rank in _decisive(traces))):
+        inferred = _inferred(traces)
+        if inferred is not None:
+            return inferred
+    windows = {rank: _window(trace) for rank, trace in traces.items() if not (is_marked and trace.is_truncated)}
+    if is_marked:
+        return "profiler_step", {rank: steps or windows.get(rank, []) for rank, steps in marked.items()}
+    return "window", windows
+
+
+def _inferred(traces: Mapping[int, RankTrace]) -> tuple[str, dict[int, Steps]] | None:
+    """Steps of all ranks from what repeats; None where nothing does."""
     for name in _common_names(traces):
         found = {rank: _annotated(trace, name) for rank, trace in traces.items()}
         if _agree(traces, found) or _share_numbers(traces, found, name):
             return "annotation", _whole(traces, found)
-    ways = {origin: common for origin, way in _WAYS.items() if (common := _common(traces, way(traces)))}
-    for origin, common in ways.items():
-        if origin == "optimizer" or not are_parts(traces, common):
-            return origin, _whole(traces, common)
-    return "window", {rank: _window(trace) for rank, trace in traces.items()}
+    for origin, way in _WAYS.items():
+        steps = _common(traces, way(traces))
+        if steps is not None and not _are_parts(origin, traces, steps):
+            return origin, _whole(traces, steps)
+    return None
+
+
+def _are_parts(origin: str, traces: Mapping[int, RankTrace], steps: Mapping[int, Steps]) -> bool:
+    """Whether what was found are parts of steps: micro-batches, layers, or the optimizers of several models."""
+    if origin == "optimizer":
+        return all(take_turns(trace, steps[rank]) for rank, trace in _decisive(traces).items())
+    return are_parts(traces, steps)
 
 
 def _common(traces: Mapping[int, RankTrace], found: Mapping[int, Steps]) -> Mapping[int, Steps] | None:
