@@ -9,6 +9,7 @@ from tests.graph.test_operations import rank_that_waits
 from traceforge.report.blocks import Missing, Note, Paragraph, Section, TableFigure
 from traceforge.report.context import Context
 from traceforge.report.sections.execution_traces import _VOLUME_COLUMNS, SECTION, _shared_folder
+from traceforge.report.sections.verdict import shows_mismatch
 from traceforge.store.database import Store
 
 
@@ -101,3 +102,11 @@ def test_a_message_that_is_not_received_is_told() -> None:
 
     start = "From rank 0 to rank 1, sends and receives do not match: message 1 (node 101) is sent and not received"
     assert f"{start}; 3 sent, 2 received." in said
+
+
+@pytest.mark.parametrize(("received", "expected"), [((1, 3), True), ((1, 2, 3), False), ((1, 2), False)])
+def test_calls_that_do_not_match_are_known_for_certain(received: tuple[int, ...], expected: bool) -> None:
+    pair = {"source_rank": 0, "destination_rank": 1}
+    calls = [call("send", size, **pair) for size in (1, 2, 3)], [call("recv", size, **pair) for size in received]
+
+    assert shows_mismatch(Context(job(*calls), 0, {}, None)) is expected

@@ -26,10 +26,12 @@ _NAME = 60
 _OPENING = 60
 _WHERE = "Where the time goes:"
 _MORE_WORK = ("more_work", "new_operation")
+_MISMATCHES = frozenset({"differs", "missing", "extra", "size", "order", "unreceived", "unsent"})
 _LABELS = {
     "hang": "Hang",
     "one_rank": "One rank",
     "problems": "Problems in the logs",
+    "mismatch": "Calls do not match",
     "finding": "Finding",
     "small_finding": "Small finding",
     "nothing_significant": "Nothing significant",
@@ -83,16 +85,21 @@ def _kind(state: str, context: Context) -> str:
         return _unsure(context)
     if state != "cannot_be_known":
         return state
-    if not context.job.ranks and _shows_problems(context):
+    if not context.job.ranks and any(row["severity"] == "problem" for row in context.rows("sections/fabric_findings")):
         return "problems"
+    if not context.job.ranks and shows_mismatch(context):
+        return "mismatch"
     is_known = any(row["bound"] != "unexplained" for row in context.rows("bound"))
     return "one_rank" if len(context.job.ranks) == 1 and is_known else state
 
 
-def _shows_problems(context: Context) -> bool:
-    """Whether logs show a problem, or execution traces collectives that do not match."""
-    is_logged = any(row["severity"] == "problem" for row in context.rows("sections/fabric_findings"))
-    return is_logged or any(row["status"] == "differs" for row in context.rows("sections/execution_traces_sequences"))
+def shows_mismatch(context: Context) -> bool:
+    """Whether execution traces show collectives or messages that do not match."""
+    return any(
+        row["status"] in _MISMATCHES
+        for name in ("sequences", "messages")
+        for row in context.rows(f"sections/execution_traces_{name}")
+    )
 
 
 def _unsure(context: Context) -> str:
