@@ -31,8 +31,9 @@ def by_period(traces: Mapping[int, RankTrace], periods: Mapping[int, int | None]
     found: dict[int, Steps] = {rank: [] for rank in traces}
     for period, ranks in roles.items():
         reference = traces[min(ranks, key=lambda rank: (len(traces[rank].calls), rank))]
+        place_of = _places(reference)
         for rank in ranks:
-            before = _before(traces[rank], reference)
+            before = _before(traces[rank], place_of)
             if before is None:
                 found[rank] = _every(period, traces[rank], _first(period, traces[rank], reference))
             else:
@@ -41,17 +42,21 @@ def by_period(traces: Mapping[int, RankTrace], periods: Mapping[int, int | None]
     return found
 
 
-def _before(trace: RankTrace, reference: RankTrace) -> int | None:
+def _places(trace: RankTrace) -> dict[str, int]:
+    """Where each name of a call first stands."""
+    return {name: place for place, name in reversed(list(enumerate(trace.names))) if name is not None}
+
+
+def _before(trace: RankTrace, place_of: Mapping[str, int]) -> int | None:
     """How many calls a rank issues before the first one of the reference, by the names of calls.
 
     Below zero where it begins later; None where they name no call in common.
+
+    Args:
+        place_of: places of the reference's calls.
     """
-    own, other = (
-        {name: place for place, name in reversed(list(enumerate(one.names))) if name is not None}
-        for one in (trace, reference)
-    )
-    common = next((name for name in trace.names if name in other), None)
-    return None if common is None else own[common] - other[common]
+    named = ((at, name) for at, name in enumerate(trace.names) if name is not None)
+    return next((at - place_of[name] for at, name in named if name in place_of), None)
 
 
 def _first(period: int, trace: RankTrace, reference: RankTrace) -> int:

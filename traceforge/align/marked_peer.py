@@ -18,7 +18,9 @@ Times = tuple[list[int], list[int]]
 
 def steps_of_peers(traces: Mapping[int, RankTrace], marked: Mapping[int, Sequence[Step]]) -> dict[int, list[Step]]:
     """The steps of those unmarked ranks that issue the same calls as a marked one; others are left out."""
-    peers = [rank for rank in sorted(marked) if marked[rank]]
+    # One marked rank stands for all of its role.
+    role_of = {_tokens(traces[rank]): rank for rank in sorted(marked, reverse=True) if marked[rank]}
+    peers = sorted(role_of.values())
     found: dict[int, list[Step]] = {}
     for rank, trace in traces.items():
         if marked[rank]:
@@ -37,9 +39,13 @@ def _shared(trace: RankTrace, peer: RankTrace) -> Times | None:
     if common and len(common) >= thresholds.LEAST_PAIRED_SHARE * min(len(trace.calls), len(peer.calls)):
         places = sorted((own[name], other[name]) for name in common)
         return [trace.calls[place][1] for place, _ in places], [peer.calls[place][1] for _, place in places]
-    if trace.calls and [token for token, _ in trace.calls] == [token for token, _ in peer.calls]:
+    if trace.calls and _tokens(trace) == _tokens(peer):
         return [issue_ns for _, issue_ns in trace.calls], [issue_ns for _, issue_ns in peer.calls]
     return None
+
+
+def _tokens(trace: RankTrace) -> tuple[str, ...]:
+    return tuple(token for token, _ in trace.calls)
 
 
 def _steps_like(trace: RankTrace, peer: RankTrace, steps: Sequence[Step], shared: Times) -> list[Step]:
