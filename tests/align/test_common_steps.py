@@ -124,6 +124,13 @@ def test_turns_are_parts_of_a_step_where_an_optimizer_runs_for_several(runs: int
     assert are_parts(traces, {0: between(range(0, 60, 10), 60)}) is expected
 
 
+def test_turns_are_parts_only_if_they_are_on_all_ranks() -> None:
+    turns = between(range(0, 60, 10), 60)
+    traces = {rank: RankTrace(0, 60, [], [], optimizer_runs=runs) for rank, runs in enumerate((2, 6))}
+
+    assert not are_parts(traces, {0: turns, 1: turns})
+
+
 @pytest.mark.parametrize(
     ("tokens", "expected"),
     [

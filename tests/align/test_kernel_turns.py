@@ -96,6 +96,46 @@ def test_micro_batches_are_parts_of_the_step_that_their_optimizer_ends() -> None
     assert rows_of(told(*traces, stage="attribute"), ORIGIN) == [("kernel_period", 4)]
 
 
+def test_layers_of_one_pass_are_no_steps_where_the_optimizer_runs_once() -> None:
+    # given one step of six layers, forward and backward in one kernel each, that ends with an optimizer
+    traces = [Trace(0), Trace(1)]
+    for trace in traces:
+        for layer in range(6):
+            start = layer * 50 * MS
+            trace.kernel(start, start + 20 * MS, "forward").kernel(start + 20 * MS, start + 30 * MS, "backward")
+            trace.collective(start + 30 * MS, start + 35 * MS)
+        trace.kernel(300 * MS, 310 * MS, "multi_tensor_apply_kernel<FusedAdam>")
+
+    assert rows_of(told(*traces, stage="attribute"), ORIGIN) == [("window", 1)]
+
+
+def test_sequence_numbers_in_the_files_tell_which_rank_begins_earlier() -> None:
+    # given jobs of eight steps, of which the second rank lacks the last step and the first rank the first one
+    traces = _job(late_ns=0)
+    for trace, lost in zip(traces, (0, 7), strict=True):
+        for number, one in enumerate(trace.collectives):
+            one |= {"sequence": number, "process_group_name": "0", "process_group_ranks": "[0, 1]", "group_size": 2}
+        gone = range(lost * 100 * MS, (lost + 1) * 100 * MS)
+        trace.events = [one for one in trace.events if int(str(one["raw_start_ns"])) not in gone]
+        here = {one["event_id"] for one in trace.events}
+        trace.collectives = [one for one in trace.collectives if one["event_id"] in here]
+
+    store = told(*traces, stage="attribute")
+
+    steps = "SELECT rank, MIN(iteration), MAX(iteration) FROM align.step WHERE origin = 'kernel_period' GROUP BY rank"
+    assert rows_of(store, f"{steps} ORDER BY rank") == [(0, 0, 6), (1, -1, 5)]
+
+
+def test_an_optimizer_counts_whatever_its_category() -> None:
+    # given a profiler that writes the step of the optimizer as an operation of the host
+    trace = Trace(0)
+    for number in range(4):
+        trace.kernel(100 * MS * number, 100 * MS * number + 40 * MS, f"kernel of step {number}")
+        trace.host_work("Optimizer.step#AdamW.step", 100 * MS * number + 50 * MS, 100 * MS * number + 60 * MS)
+
+    assert rows_of(told(trace, stage="attribute"), ORIGIN) == [("optimizer", 4)]
+
+
 def test_kernels_that_do_not_repeat_leave_the_window() -> None:
     # given another kernel in each step
     traces = [Trace(0), Trace(1)]

@@ -55,6 +55,19 @@ def test_calls_of_one_name_are_the_same_wherever_the_windows_begin() -> None:
     assert spans_of(steps[1]) == [(5, 110, 210, True), (6, 210, 240, False)]
 
 
+def test_a_few_calls_in_common_are_not_enough() -> None:
+    # given a rank that shares one call of four with the marked one
+    calls = [("a:4", 110), ("a:4", 150), ("a:4", 210), ("a:4", 250)]
+    marked = annotated(("ProfilerStep#5", 100, 200), ("ProfilerStep#6", 200, 300), calls=calls, window=(90, 310))
+    bare = annotated(calls=[("b:4", at) for _, at in calls], window=(90, 310))
+    traces = {
+        0: replace(marked, names=["dp:1", "dp:2", "dp:3", "all:1"]),
+        1: replace(bare, names=["pp:1", "pp:2", "pp:3", "all:1"]),
+    }
+
+    assert spans_of(steps_of_run(traces)[1][1]) == [(0, 90, 310, True)]
+
+
 def test_where_a_rank_shares_no_call_with_a_marked_one_all_steps_are_inferred() -> None:
     # given a stage of a pipeline that marks three steps, and one with calls of its own that marks none
     marks = [(f"ProfilerStep#{n}", 100 * n, 100 * n + 100) for n in range(3)]

@@ -351,6 +351,11 @@ class TestKernelPeriod:
 
         assert steps_of_run({0: trace})[0] == origin
 
+    def test_turns_of_which_an_optimizer_ends_several_are_no_steps(self) -> None:
+        trace = RankTrace(0, 400, [], [], turns_ns=[0, 100, 200, 300], optimizer_runs=1)
+
+        assert steps_of_run({0: trace})[0] == "window"
+
     def test_a_device_that_communicates_nothing_has_its_turns_as_steps(self) -> None:
         origin, steps = steps_of_run({0: RankTrace(0, 400, [], [], turns_ns=[100, 200, 300])})
 

@@ -48,6 +48,18 @@ def test_logs_whose_largest_communicator_is_smaller_are_of_another_job() -> None
     assert rows_of(built(store, "fabric"), ISSUES) == [("nccl_log_other_job", 2)]
 
 
+def test_ranks_that_communicate_on_their_hosts_are_in_no_log() -> None:
+    # given four ranks that reduce by gloo, and logs of two processes
+    traces = [Trace(rank) for rank in range(4)]
+    for trace in traces:
+        for turn in range(3):
+            trace.step(turn, 1_000 * turn, 1_000 * turn + 1_000).gloo(1_000 * turn + 600, 1_000 * turn + 700)
+    store = store_of(*traces)
+    add_logs(store, _logs(2, of=2))
+
+    assert rows_of(built(store, "fabric"), ISSUES) == []
+
+
 def test_members_that_timelines_do_not_state_accuse_no_log() -> None:
     store = _timelines(4, are_stated=False)
     add_logs(store, _logs(2, of=2))
