@@ -26,7 +26,7 @@ _SETS = {
     "nccl/nccl_tests_2node_ib": "none",
     "flight_recorder/gpu_error_1st": "none",
     "chakra/resnet_dp_text": "none",
-    "nsys/h100_mfu_pair": "none",
+    "nsys/h100_mfu_pair": "shown",
     "xplane/tpu_v6e_4chips": "none",
     "rocprof/v3_json_aorta_train": "none",
 }

@@ -50,6 +50,20 @@ def test_a_call_of_many_ranks_is_no_message_whatever_kernel_moves_it() -> None:
     assert moment.awaited == ("a collective", "the median of the other ranks")
 
 
+def test_what_makes_a_rank_late_for_the_first_call_of_the_next_iteration_shows_in_its_own() -> None:
+    # given iterations that begin with a call, ns since one that begins at 1,000; rank 2 works on for 40
+    #         0          60        100
+    # rank 2  |compute ––––––––––––|call 8, of the next iteration
+    # rank 1  |compute ––|waits for it
+    segments = pl.DataFrame([(3, 2, "compute", 0, 100)], schema=SEGMENTS, orient="row")
+    rows = [(4, *row[1:]) for number in (8, 9) for row in message(number, (1, 1_060), (2, 1_100), "all_reduce")]
+    arrivals = pl.DataFrame(rows, schema=ARRIVALS, orient="row")
+
+    (moment,) = moments_of([replace(FINDING, moment_iteration=3, moment_rank=2)], arrivals, segments, {(3, 2): 1_000})
+
+    assert (moment.iteration, moment.collective_id, moment.span) == (3, 8, (1_060, 1_100))
+
+
 def test_a_slow_link_is_shown_by_a_message_between_its_ranks() -> None:
     # given a message between ranks 4 and 5, one between 3 and 4, and a reduction of all, which takes longest
     rows = [

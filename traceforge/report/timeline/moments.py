@@ -130,7 +130,10 @@ def moments_of(
 ) -> list[Moment]:
     """Where each finding shows best.
 
+    Iterations that begin with a call end with what makes a rank late for the first call of the next one.
+
     Args:
+        arrivals: rows of sections/timeline_arrivals for the iterations of the findings, and for those behind them.
         segments: rows of sections/timeline.
         origin_ns: the instant that these count from on the aligned clock, by iteration and rank.
     """
@@ -142,8 +145,18 @@ def moments_of(
             found.append(_moment_of_transfers(finding, number, own))
         else:
             work = _work(segments, number, rank, origin_ns.get((number, rank), 0))
-            found.append(_moment_of_rank(finding, number, rank, own, work))
+            moment = _moment_of_rank(finding, number, rank, own, work)
+            if moment.span is None:
+                first = _first_call(arrivals.filter(pl.col("iteration") == number + 1), rank)
+                moment = _moment_of_rank(finding, number, rank, first, work)
+            found.append(moment)
     return found
+
+
+def _first_call(arrivals: pl.DataFrame, rank: int) -> pl.DataFrame:
+    """Arrivals of all ranks at the first collective of one."""
+    own = arrivals.filter(pl.col("rank") == rank).sort("arrival_ns")
+    return arrivals.filter(pl.col("collective_id").is_in(own["collective_id"].head(1).implode()))
 
 
 def _work(segments: pl.DataFrame, iteration: int, rank: int, origin_ns: int) -> pl.DataFrame:
