@@ -59,6 +59,8 @@ def _trust(context: Context) -> str:
         parts.append(f"{plural(trust.coverage.truncated_ranks, 'file')} truncated")
     if trust.coverage.is_split is False:
         parts.append("waiting and transfer not told apart")
+    if trust.steps_inferred_from:
+        parts.append(f"steps inferred from {trust.steps_inferred_from}")
     if trust.unaligned:
         parts.append(f"{plural(len(trust.unaligned), 'clock')} not aligned")
     elif trust.largest_residual_ns is not None and len(trust.clocks) > 1:

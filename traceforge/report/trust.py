@@ -64,6 +64,12 @@ class Coverage:
         return f"{self.ranks} of {'an unknown number of' if self.job_ranks is None else self.job_ranks}"
 
 
+_TURNS = {
+    "iterations_from_collective_period": "turns of the collectives",
+    "iterations_from_kernel_period": "turns of the kernels",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """What the certainty of every number rests on.
@@ -86,6 +92,11 @@ class Trust:
     lost_events: int
     unexplained: float | None
     coverage: Coverage
+
+    @property
+    def steps_inferred_from(self) -> str:
+        """What steps are told by where nothing marks them and a turn may be of something else; empty otherwise."""
+        return next((_TURNS[issue.code] for issue in self.issues if issue.code in _TURNS), "")
 
     @property
     def largest_residual_ns(self) -> float | None:

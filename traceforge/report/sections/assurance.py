@@ -51,6 +51,8 @@ def _trust(context: Context) -> str:
     parts = []
     if trust.coverage.ranks and not trust.coverage.is_whole:
         parts.append(f"{trust.coverage.of_all} ranks recorded")
+    if trust.steps_inferred_from:
+        parts.append(f"steps inferred from {trust.steps_inferred_from}")
     if trust.unaligned:
         parts.append(f"{plural(len(trust.unaligned), 'clock')} not aligned")
     elif trust.largest_residual_ns is not None:
