@@ -97,6 +97,7 @@ NO_JUDGEMENT = {
     ("fabric/finding.py", "_MAX_LISTED"): "how many a finding names",
     ("fabric/hang*.py", "_MOST_*"): "how many a sentence names",
     ("attribute/graph_text.py", "_LONGEST"): "length of a text",
+    ("graph/call_words.py", "_LONGEST"): "length of a text",
     ("fabric/hang.py", "_LONGEST_OP"): "length of a text",
     ("fabric/telemetry_lag.py", "_*"): "how much is tried at once, and how finely; zones that there are",
     ("fabric/load.sql", ""): "quantiles that the columns are said to be",

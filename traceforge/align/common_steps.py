@@ -13,10 +13,8 @@ from dataclasses import replace
 from statistics import median
 
 from traceforge.align.period import period_of
-from traceforge.align.rank_trace import RankTrace, Step, between
+from traceforge.align.rank_trace import RankTrace, Step, Steps, between
 from traceforge.thresholds import align as thresholds
-
-Steps = list[Step]
 
 
 def by_period(traces: Mapping[int, RankTrace], periods: Mapping[int, int | None]) -> dict[int, Steps]:

@@ -10,18 +10,18 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from traceforge.align.rank_trace import RankTrace, Step
+from traceforge.align.rank_trace import RankTrace, Step, Steps
 from traceforge.thresholds import align as thresholds
 
 Times = tuple[list[int], list[int]]
 
 
-def steps_of_peers(traces: Mapping[int, RankTrace], marked: Mapping[int, Sequence[Step]]) -> dict[int, list[Step]]:
+def steps_of_peers(traces: Mapping[int, RankTrace], marked: Mapping[int, Sequence[Step]]) -> dict[int, Steps]:
     """The steps of those unmarked ranks that issue the same calls as a marked one; others are left out."""
     # One marked rank stands for all of its role.
     role_of = {_tokens(traces[rank]): rank for rank in sorted(marked, reverse=True) if marked[rank]}
     peers = sorted(role_of.values())
-    found: dict[int, list[Step]] = {}
+    found: dict[int, Steps] = {}
     for rank, trace in traces.items():
         if marked[rank]:
             continue
@@ -48,7 +48,7 @@ def _tokens(trace: RankTrace) -> tuple[str, ...]:
     return tuple(token for token, _ in trace.calls)
 
 
-def _steps_like(trace: RankTrace, peer: RankTrace, steps: Sequence[Step], shared: Times) -> list[Step]:
+def _steps_like(trace: RankTrace, peer: RankTrace, steps: Sequence[Step], shared: Times) -> Steps:
     """Steps of a rank; whole are those that hold as many calls as on the marked one."""
     own, other = ([issue_ns for _, issue_ns in one.calls] for one in (trace, peer))
     found = []

@@ -91,7 +91,10 @@ class RankTrace:
     names: Sequence[str | None] = ()
 
 
-def between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> list[Step]:
+Steps = list[Step]
+
+
+def between(starts_ns: Sequence[int], end_ns: int, first: int = 0) -> Steps:
     """Steps from each start to the next, the last one to an end; numbered from `first`."""
     edges = [*starts_ns, end_ns]
     return [Step(number, start, end) for number, (start, end) in enumerate(pairwise(edges), first) if start < end]

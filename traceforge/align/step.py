@@ -1,8 +1,9 @@
 """Training steps of each rank. Reads raw events by class and align.call; fills align.step.
 
-Where the trace does not mark steps, something else repeats once a step: an annotation, the optimizer or the sequence of
-collectives. Each is tried on all ranks of a run together and used only if they agree on the number of steps, because
-the steps of one rank alone compare to nothing. Calls before the first and after the last step make a partial one.
+Where the trace does not mark steps, something else repeats once a step: an annotation, the optimizer, the sequence of
+collectives or that of the kernels. Each is tried on all ranks of a run together and used only if they agree on the
+number of steps, or meet in some, because the steps of one rank alone compare to nothing. Where only some ranks mark
+steps, the others take theirs. Calls before the first and after the last step make a partial one.
 Not handled: windows of the ranks that begin in different steps, where their clocks differ by half a step.
 """
 
@@ -19,7 +20,7 @@ from traceforge.align.common_steps import by_period, in_common, take_turns
 from traceforge.align.kernel_turns import are_parts, calls_a_turn, with_turns
 from traceforge.align.marked_peer import steps_of_peers
 from traceforge.align.period import period_of
-from traceforge.align.rank_trace import MOST_DIGITS, NUMBER, Annotation, RankTrace, Step, between
+from traceforge.align.rank_trace import MOST_DIGITS, NUMBER, Annotation, RankTrace, Step, Steps, between
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -76,9 +77,6 @@ _INFERRED_FROM = {
     "collective_period": "the period of the collectives",
     "kernel_period": "the period of the device's kernels",
 }
-
-
-Steps = list[Step]
 
 
 def rows(store: Store) -> pl.DataFrame:

@@ -23,7 +23,8 @@ CREATE OR REPLACE TABLE align.step (
   origin VARCHAR NOT NULL,
   -- False where nothing marks steps and the whole window stands in.
   is_marked BOOLEAN NOT NULL,
-  -- False for a first or last step of which the window holds a part only (fewer collective calls than others have).
+  -- False for a first or last step of which the window holds a part only (fewer collective calls than others have), and
+  -- for a last turn that the window ends sooner or later than others last.
   is_whole BOOLEAN NOT NULL,
   -- Name of the annotation taken for the step, with # in the place of its numbers; NULL where origin is another one. In
   -- the name of an inference engine's batch a zero is kept: it tells a decode from a prefill.

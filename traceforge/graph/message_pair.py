@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from traceforge.graph.call_alignment import DIFFERS, EQUAL, EXTRA, MISSING, fit
+from traceforge.graph.message_words import message_mismatch
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -108,16 +109,8 @@ def _at(place: int, sends: Sequence[Row], receives: Sequence[Row]) -> dict[str, 
 def _issue(row: Row) -> Issue:
     pair = f"rank {row['source_rank']} to rank {row['destination_rank']}"
     counts = f"{row['send_count']} sent, {row['receive_count']} received"
-    said = {
-        "size": f"message {row['first_place']} is sent with {row['sent_bytes']} bytes and received with"
-        f" {row['received_bytes']}",
-        "order": f"messages are received in another order than they are sent, from message {row['first_place']} on",
-        "unreceived": f"message {row['first_place']} is sent and not received",
-        "unsent": f"message {row['first_place']} is received and not sent",
-        "shorter": "the recording of one side may begin later or end earlier",
-    }[row["status"]]
     node = row["send_node_id"] if row["send_node_id"] is not None else row["receive_node_id"]
     rank = row["source_rank"] if row["send_node_id"] is not None else row["destination_rank"]
     severity = "info" if row["status"] == "shorter" else "warning"
     code = "message_side_not_recorded" if row["status"] == "shorter" else "message_without_partner"
-    return Issue(code, severity, 1, f"rank {rank}, node {node}", f"{pair}: {said} ({counts})")
+    return Issue(code, severity, 1, f"rank {rank}, node {node}", f"{pair}: {message_mismatch(row)} ({counts})")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from traceforge.graph.message_words import message_mismatch
 from traceforge.report.context import Row
 from traceforge.report.formatting import plural
 
@@ -23,12 +24,5 @@ def _sentence(row: Row) -> str:
     sender, receiver = f"rank {row['source_rank']}", f"rank {row['destination_rank']}"
     counts = f"{row['send_count']} sent, {row['receive_count']} received"
     if row["status"] == "shorter":
-        return f"From {sender} to {receiver}, {counts}: the recording of one may begin later or end earlier."
-    message, send, receive = row["first_place"], f"node {row['send_node_id']}", f"node {row['receive_node_id']}"
-    said = {
-        "unreceived": f"message {message} ({send}) is sent and not received",
-        "unsent": f"message {message} ({receive}) is received and not sent",
-        "size": f"message {message} is sent with another size than it is received with ({send}, {receive})",
-        "order": f"messages are received in another order from message {message} on ({send}, {receive})",
-    }[row["status"]]
-    return f"From {sender} to {receiver}, sends and receives do not match: {said}; {counts}."
+        return f"From {sender} to {receiver}, {counts}: {message_mismatch(row)}."
+    return f"From {sender} to {receiver}, sends and receives do not match: {message_mismatch(row)}; {counts}."

@@ -128,7 +128,7 @@ LEAST_REPEATED_SHARE: Annotated[
 ] = 0.95
 LEAST_HELD_KINDS: Annotated[
     float,
-    Meaning("share of kernel names", "Kernels are steps if so many kinds stand at a place of most.", "align.step"),
+    Meaning("share of kernel names", "Kernels repeat by steps if most turns hold so many.", "align.step"),
 ] = 0.98
 PERIOD_KINDS: Annotated[
     int, Meaning("kernel names", "So many of the rarest that recur tell which periods to try.", "align.step")

@@ -6,6 +6,7 @@ as such.
 
 from itertools import takewhile
 
+from traceforge.graph.call_words import call_mismatch
 from traceforge.report.blocks import Block, Missing, Note, Paragraph, Section, Table, TableColumn, TableFigure, number
 from traceforge.report.context import Context, Row
 from traceforge.report.formatting import clean, count, duration, listed, percent, plural, size
@@ -151,24 +152,16 @@ def _parting(row: Row) -> str:
     """Where one rank and its peers part."""
     rank, found, expected = row["rank"], clean(row["found"], 80), clean(row["expected"], 80)
     others = "others" if row["peer_count"] > 1 else f"rank {row['peer_rank']}"
-    call = f"call {row['first_place']}"
-    if row["last_place"] != row["first_place"]:
-        call = f"one of the equal calls {row['first_place']} to {row['last_place']}"
     if row["status"] == "shorter":
         calls = plural(row["call_count"], "call")
         one, other = (f"rank {rank}", others) if row["node_id"] is None else (others, f"rank {rank}")
         ends = f"the recording of {one} begins later or ends earlier, by {calls} of {other}"
         return f"agree as far as all are recorded: {ends}"
     if row["status"] == "unrecorded":
-        return f"agree, but the recording of rank {rank} lacks {call} ({expected}), which its numbers count as made"
-    behind = f" behind node {row['previous_node_id']}" if row["previous_node_id"] is not None else ""
-    node = "—" if row["node_id"] is None else row["node_id"]
-    differs = {
-        "missing": f"rank {rank} lacks {call}{behind}, {expected}, and then goes on like {others}",
-        "extra": f"rank {rank} makes {call}, node {node}, {found}, which {others} lack",
-    }
-    where = f"rank {rank}, node {node} has {found} where {others} have {expected}"
-    return f"do not issue the same collectives: {differs.get(row['status'], where)}"
+        lost = f"call {row['first_place']} ({expected})"
+        return f"agree, but the recording of rank {rank} lacks {lost}, which its numbers count as made"
+    said = call_mismatch(row | {"found": found, "expected": expected})
+    return f"do not issue the same collectives: {said}"
 
 
 def _replay(rows: list[Row]) -> list[Block]:
