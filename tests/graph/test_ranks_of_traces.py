@@ -70,3 +70,23 @@ def test_a_whole_job_has_no_absent_members() -> None:
 @pytest.mark.parametrize(("ranks", "said"), [([4, 5, 6, 7], "4-7"), ([1, 3, 4], "1 and 3-4")])
 def test_neighbours_are_one_range(ranks: list[int], said: str) -> None:
     assert ranges_said(ranks) == said
+
+
+def test_a_rank_of_which_only_a_timeline_is_there_is_not_absent() -> None:
+    # given timelines of two ranks, and an execution trace of the first one
+    store = store_of(*(Trace(rank).step(1, 0, 100).kernel(0, 90) for rank in range(2)))
+    pair = {"process_group_name": "world", "size": 2, "ranks": [0, 1]}
+    call = {"position": 0, "collective_name": "all_reduce", "process_group_name": "world", "group_size": 2}
+    add_execution_trace(store, [{"name": "call"}], calls=[call], groups=[pair], rank=0)
+
+    assert rows_of(built(store), "SELECT rank FROM graph.absent_rank") == []
+
+
+def test_calls_that_disagree_contradict_nothing() -> None:
+    # given a file of rank 0 of which one call states place 1 of the group, and one place 2
+    store = store_of()
+    plain = {"collective_name": "all_reduce", "process_group_name": "world", "group_size": 4}
+    calls = [{**plain, "position": at, "group_rank": at + 1} for at in range(2)]
+    add_execution_trace(store, [{"name": "call"}] * 2, calls=calls, groups=[WORLD], rank=0)
+
+    assert rows_of(built(store), STATED) == []

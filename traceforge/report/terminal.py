@@ -29,7 +29,7 @@ def verdict_lines(context: Context) -> list[str]:
         f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=5, placeholder=" …", break_on_hyphens=False
     )
     after = [*_cost(context), *_next(verdict.next_step)]
-    trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 2)]
+    trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 3)]
     room = _LINES - len(headline) - len(after) - len(trust)
     least = len(_indented(verdict.explanation, _LEAST_EXPLAINED))
     further = _further(context)[: max(0, room - least)]
