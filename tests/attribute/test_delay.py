@@ -23,7 +23,13 @@ Rows = list[tuple[object, ...]]
 @cache
 def _ledgers(store: Store) -> pl.DataFrame:
     # The ledger needs the stages up to the graph only, and runs in which no coupling was measured, nor any host's pace.
-    for name in ("replay.calibration", "attribute.host_pace", "attribute.host_need", "attribute.starvation"):
+    for name in (
+        "replay.calibration",
+        "attribute.host_pace",
+        "attribute.host_time",
+        "attribute.host_need",
+        "attribute.starvation",
+    ):
         stage = name.partition(".")[0]
         store.execute(f"CREATE SCHEMA IF NOT EXISTS {stage}")
         store.create(next(one for one in stage_documents(f"traceforge.{stage}") if one.name == name))

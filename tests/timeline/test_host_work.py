@@ -1,16 +1,21 @@
 """When a host surely works, and does not wait: drawn by hand, in ns of a step of 1,000."""
 
 import numpy as np
+import pytest
 
-from traceforge.timeline.host_work import host_work
+from traceforge.timeline.host_work import by_cause, ends_with_device, explained, host_work
 from traceforge.timeline.rank_events import Events, RankEvents
 
 STEP_NS = 1_000
 
 
+ON_DEVICE = ("compute", "communication")
+
+
 def events(**by_class: list[tuple[int, int]]) -> RankEvents:
     own = {name: Events(*np.array(spans, dtype=np.int64).T) for name, spans in by_class.items()}
-    return RankEvents({name: one for name, one in own.items() if name == "host_communication"}, own)
+    wherever = {name: one for name, one in own.items() if name in (*ON_DEVICE, "host_communication")}
+    return RankEvents(wherever, {name: one for name, one in own.items() if name not in ON_DEVICE})
 
 
 def works(step_ns: int = STEP_NS, **by_class: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -56,3 +61,53 @@ def test_what_a_program_names_itself_may_hide_a_wait() -> None:
 
 def test_without_launches_on_record_nothing_is_known() -> None:
     assert works(operation=[(0, 10)]) == []
+
+
+def test_fetching_that_ends_as_the_device_does_waited_for_it() -> None:
+    # device   |compute 0–400 µs|communicates 400–900 µs|                    |1_200–1_300|
+    # host            |input 300 µs – 950 µs           | |input 980–990 µs|
+    spans = {
+        "launch": [(0, 1_000)],
+        "compute": [(0, 400_000), (1_200_000, 1_300_000)],
+        "communication": [(400_000, 900_000)],
+    }
+    waited, own = (300_000, 950_000), (980_000, 990_000)
+
+    assert works(step_ns=10**6, **spans, input=[waited, own]) == [(0, 1_000), own]
+    # then nothing explains what the host did meanwhile, but that its device computed
+    found = explained(events(**spans, input=[waited, own]))
+    assert list(zip(found.starts_ns.tolist(), found.ends_ns.tolist(), strict=True)) == [
+        (0, 400_000), own, (1_200_000, 1_300_000),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ends_ns", "is_wait"),
+    [
+        (890_000, True),  # clocks of host and device may differ by so much
+        (889_999, False),
+        (1_000_000, True),
+        (1_000_001, False),  # the device had nothing to do for a while
+        (300_000, False),  # the device goes on with what is in its queue: 5 µs between two kernels
+    ],
+)
+def test_what_ends_while_the_device_has_more_to_do_or_long_after_is_no_wait(ends_ns: int, is_wait: bool) -> None:
+    on_device = events(compute=[(0, 300_000), (305_000, 900_000), (1_200_000, 1_300_000)])
+
+    assert ends_with_device(Events(np.array([100]), np.array([ends_ns])), on_device).tolist() == [is_wait]
+
+
+def test_without_a_device_nothing_ends_with_it() -> None:
+    assert ends_with_device(Events(np.array([100]), np.array([200])), events()).tolist() == [False]
+
+
+def test_what_a_host_does_is_divided_by_the_cause_that_would_own_it() -> None:
+    # host   |operation 0–100|collects garbage 100–150|allocates 150–180|input 180–300|
+    spans = events(operation=[(0, 100)], launch=[(10, 15)], garbage_collection=[(100, 150)], allocator=[(150, 180)],
+                   input=[(180, 300)])  # fmt: skip
+    found = by_cause(spans, host_work(spans, 10**6))
+
+    lasting = {name: int((one.ends_ns - one.starts_ns).sum()) for name, one in found.items()}
+    assert lasting == {
+        "late_launch": 100, "garbage_collection": 50, "allocator_stall": 30, "input_stall": 120, "checkpoint_pause": 0,
+    }  # fmt: skip

@@ -12,8 +12,9 @@ import polars as pl
 from traceforge.attribute.cause import UNEXPLAINED, causes
 from traceforge.attribute.ledger.blame_of_run import blame_of_run
 from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
+from traceforge.attribute.ledger.host_causes import load_judged_input
 from traceforge.attribute.ledger.host_floor import load_host_floor
-from traceforge.attribute.ledger.ledger_input import ON_DEVICE, LedgerInput, load_ledger_input
+from traceforge.attribute.ledger.ledger_input import ON_DEVICE, LedgerInput
 from traceforge.attribute.ledger.rounding import round_to_sum
 from traceforge.attribute.ledger.slow_transfers import transfer_causes
 from traceforge.replay.evidence import IDENTIFIABLE, MECHANISMS, calibration_rows
@@ -38,7 +39,7 @@ _OWNER = {
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row an owner of a part of an iteration's excess."""
     for run_id in store.run_ids():
-        run = store.once(load_ledger_input, run_id)
+        run = store.once(load_judged_input, run_id)
         if run is not None:
             on_device = bool(store.value(ON_DEVICE, [run_id]))
             yield _rows(store, run, run_id, on_device=on_device)

@@ -1,7 +1,7 @@
 -- The ledger: who owns how much of each iteration's excess. Sums to attribute.excess.excess_ns exactly.
 -- Scope: run
 -- Reads: align.rank, graph.arrival, graph.work, timeline.window, timeline.iteration, timeline.collective, replay.calibration
--- Reads: attribute.host_need, attribute.starvation
+-- Reads: attribute.host_need, attribute.host_time, attribute.starvation
 CREATE OR REPLACE TABLE attribute.delay (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -25,8 +25,9 @@ from traceforge.attribute.findings.lost_time import JudgedRun, own_work_ns
 from traceforge.attribute.findings.routing import hot_experts
 from traceforge.attribute.findings.same_event import events_of
 from traceforge.attribute.findings.text import cost_note, next_step, summary
+from traceforge.attribute.ledger.host_causes import load_host_times, load_judged_input, longer_ns
 from traceforge.attribute.ledger.host_floor import load_host_floor
-from traceforge.attribute.ledger.ledger_input import ON_DEVICE, load_ledger_input
+from traceforge.attribute.ledger.ledger_input import ON_DEVICE
 from traceforge.attribute.unrecorded_wait import held_ranks, of_late_ranks
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
@@ -172,13 +173,14 @@ def _by_path(delays: pl.DataFrame, run: JudgedRun) -> pl.DataFrame:
 
 
 def _run(store: Store, run_id: int) -> JudgedRun | None:
-    ledger = store.once(load_ledger_input, run_id)
+    ledger = store.once(load_judged_input, run_id)
     judged = store.query(_JUDGED, [run_id])
     if ledger is None or judged.is_empty():
         return None
     hosts = dict(store.rows("SELECT rank, host FROM align.rank WHERE run_id = ?", [run_id]))
     hot = hot_experts(store, run_id, ledger.model)
     known = load_coupling_scenarios(store, run_id, ledger.model)
+    spent_ns = load_host_times(store, run_id, ledger.model)
     return JudgedRun(
         run_id,
         ledger,
@@ -196,6 +198,7 @@ def _run(store: Store, run_id: int) -> JudgedRun | None:
         working_alone(ledger.model, known.likely),
         hot.transfer_ns,
         load_host_floor(store, run_id, ledger.model),
+        None if spent_ns is None else longer_ns(ledger.model, spent_ns),
     )
 
 

@@ -68,6 +68,20 @@ UNNAMED_HOST_NS: Annotated[
 UNNAMED_HOST_SHARE: Annotated[
     float, Meaning("share of a step", "So may one that takes more of the step.", "attribute.host_pace.host_ns")
 ] = 0.02
+DEVICE_WAIT_ENDS_NS: Annotated[
+    int,
+    Meaning(
+        "ns", "Fetching that ends so soon after the device's work did waits for it.", "attribute.host_pace.host_ns"
+    ),
+] = 100_000
+DEVICE_LAUNCH_NS: Annotated[
+    int,
+    Meaning(
+        "ns",
+        "A device that waits longer for its next work had no more in its queue; clocks of host and device differ less.",
+        "attribute.host_pace.host_ns",
+    ),
+] = 10_000
 LONGEST_LAUNCH_NS: Annotated[
     int, Meaning("ns", "A call to launch that takes longer may have to wait.", "attribute.host_pace.host_ns")
 ] = 20_000

@@ -38,7 +38,7 @@ def judged_run(
 def lost(own: Mapping[str, ArrayLike], cost: Mapping[str, ArrayLike] | None = None) -> LostTime:
     """Losses by cause; what they cost the job is by default the same."""
     arrays = [np.stack([np.asarray(one, dtype=np.float64) for one in by.values()], axis=2) for by in (cost or own, own)]
-    return LostTime(tuple(own), *arrays)
+    return LostTime(tuple(own), *arrays, host_ns=np.full(arrays[0].shape, np.nan))
 
 
 def found_in(run: JudgedRun, losses: LostTime) -> list[FindingCandidate]:

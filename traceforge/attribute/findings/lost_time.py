@@ -2,7 +2,8 @@
 
 Two views of the same losses. `cost_ns` is the ledger: what each rank's work of each cause costs the job, so that of
 ranks that are late together one may own all. `own_ns` is each rank's own work above the reference, which shows who is
-slow alike even where only one of them is waited for. A rank is held against those of its role (its stage).
+slow alike even where only one of them is waited for. A rank is held against those of its role (its stage). What a host
+does longer than the others shows who is slow where devices wait for hosts: `host_ns`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,8 @@ class JudgedRun:
         couplings: what it shows, or leaves open, of what waiting slows down.
         alone: its model with what work takes if no collective slows it; None where that is as recorded.
         host_floor: what its hosts need for themselves; None where that was not looked at.
+        host_longer_ns: how much longer than the usual one each host takes for each kind of the ledger's model, whether
+            its device waits or not, shape (I, R, K), NaN where not known; None where that was not looked at.
         nics: by (host, NIC) the communicators that pass it, each with the ranks that use it there; empty without logs.
     """
 
@@ -54,6 +57,7 @@ class JudgedRun:
     alone: StepModel | None = None
     uneven_ns: NDArray[np.int64] | None = None
     host_floor: HostFloor | None = None
+    host_longer_ns: Delays | None = None
 
     @property
     def places(self) -> list[int]:
@@ -101,12 +105,19 @@ class LostTime:
     causes: tuple[str, ...]
     cost_ns: Delays
     own_ns: Delays
+    host_ns: Delays
     explained: set[tuple[int, int]] = field(default_factory=set)
 
     def of(self, numbers: Sequence[int]) -> tuple[Delays, Delays]:
         """Cost and own work above the reference of some causes together, shape (iterations, ranks)."""
         chosen = list(numbers)
         return self.cost_ns[..., chosen].sum(axis=2), self.own_ns[..., chosen].sum(axis=2)
+
+    def slower(self, numbers: Sequence[int]) -> Delays:
+        """What ranks do longer by some causes together: their hosts, where that is known, else their own work."""
+        chosen = list(numbers)
+        longer: Delays = np.where(np.isnan(self.host_ns), self.own_ns, self.host_ns)[..., chosen].sum(axis=2)
+        return longer
 
     def take_out(self, numbers: Sequence[int], ranks: Sequence[int], iterations: Sequence[int] | None = None) -> None:
         """Set what is explained to zero, in all iterations by default."""
@@ -116,6 +127,7 @@ class LostTime:
         block = np.ix_(list(rows), list(ranks), list(numbers))
         self.cost_ns[block] = 0.0
         self.own_ns[block] = 0.0
+        self.host_ns[block] = 0.0
 
 
 def lost_time(run: JudgedRun, delays: pl.DataFrame) -> LostTime:
@@ -129,8 +141,10 @@ def lost_time(run: JudgedRun, delays: pl.DataFrame) -> LostTime:
     kinds = [name for name, _ in run.ledger.model.kinds]
     columns = [own[..., kinds.index(name)] if name in kinds else np.zeros(shape[:2]) for name in names]
     if not names:
-        return LostTime((), np.zeros(shape), np.zeros(shape))
-    return LostTime(names, np.stack(cost, axis=2), np.stack(columns, axis=2))
+        return LostTime((), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    hosts = np.full(own.shape, np.nan) if run.host_longer_ns is None else run.host_longer_ns[run.places]
+    longer = [hosts[..., kinds.index(name)] if name in kinds else np.full(shape[:2], np.nan) for name in names]
+    return LostTime(names, np.stack(cost, axis=2), np.stack(columns, axis=2), np.stack(longer, axis=2))
 
 
 def own_work_ns(model: StepModel) -> Delays:

@@ -6,7 +6,7 @@ iterations), what it explains is taken out, and the rest is searched again until
 turns comes last.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,7 +128,9 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
     if np.maximum(0.0, cost).sum() < thresholds.REPORTED_SHARE * run.durations_ns.sum():
         return None
     limits = limits_of(run, node, lost.causes)
-    effects = _effects(run, cost, own, known, limits)
+    # Who is slow shows in the ranks' own work; of ranks that are slow alike the ledger may blame the last alone.
+    slow = _slow_subjects(run, lost.slower(node.numbers), known)
+    effects = _effects(run, cost, own, known, limits, slow)
     found = [_candidate(run, lost, node, subject, effect) for subject, effect in effects]
     sure = [one for one in found if one.confidence != "low" and (limits.any_size or not _is_one_kernel(run, one))]
     counted = [one for one in sure if not _is_part_of_everyone(lost, node, one)]
@@ -136,8 +138,6 @@ def _strongest(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[
         return None
     least = thresholds.KNOWN_SET_PART * max(one.effect.share for one in counted)
     enough = [one for one in counted if one.effect.share >= least]
-    # Who is slow shows in the ranks' own work; of ranks that are slow alike the ledger may blame the last alone.
-    slow = _slow_subjects(run, own, known)
     by_work = [one for one in enough if one.subject in slow or one.subject.kind == "job"]
     best = min(by_work or enough, key=lambda one: (len(one.subject.places), -one.effect.share))
     best = _who_has_most_of(best, counted)
@@ -187,18 +187,23 @@ def _is_part_of_everyone(lost: LostTime, node: CauseNode, one: FindingCandidate)
     return node.is_single and is_alike(of_all) and bool(of_node <= thresholds.ALIKE_PART * of_all.sum())
 
 
-def _slow_subjects(run: JudgedRun, own: Delays, known: Sequence[Subject]) -> set[Subject]:
+def _slow_subjects(run: JudgedRun, longer: Delays, known: Sequence[Subject]) -> set[Subject]:
     """Who works longest, on average and in the usual iteration."""
-    found = (slow_set(run, shift, known) for shift in (own.mean(axis=0), np.median(own, axis=0)))
+    found = (slow_set(run, shift, known) for shift in (longer.mean(axis=0), np.median(longer, axis=0)))
     return {one for one in found if one is not None}
 
 
 def _effects(
-    run: JudgedRun, cost: Delays, own: Delays, known: Sequence[Subject], limits: GradeLimits
+    run: JudgedRun,
+    cost: Delays,
+    own: Delays,
+    known: Sequence[Subject],
+    limits: GradeLimits,
+    slow: Collection[Subject],
 ) -> Iterator[tuple[Subject, Effect]]:
-    """Effects of all subjects that may be the strongest."""
+    """Effects of all subjects that may be the strongest; among them those that are slow alike."""
     most = np.argsort(-cost.mean(axis=0), kind="stable")[:_TRIED_RANKS]
-    subjects = {rank_of(run, place) for place in most.tolist()} | _slow_subjects(run, own, known)
+    subjects = {rank_of(run, place) for place in most.tolist()} | set(slow)
     together = effect_on_job(cost.sum(axis=1), run.durations_ns, 0, limits, own)
     if together is not None:
         struck = slow_set(run, own[together.affected].mean(axis=0), known)

@@ -12,7 +12,8 @@ import numpy as np
 from traceforge.attribute.ledger.group_waits import in_groups
 from traceforge.attribute.ledger.groups import blame_groups
 from traceforge.attribute.ledger.hidden_work import hides_work
-from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input
+from traceforge.attribute.ledger.host_causes import load_judged_input
+from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.attribute.ledger.one_group import blame_one_group, is_one_group
 from traceforge.attribute.ledger.propagation import blame_iteration
 from traceforge.replay.reference import Amounts, Reference, references
@@ -21,7 +22,7 @@ from traceforge.store.database import Store
 
 def blame_of_run(store: Store, run_id: int) -> Amounts:
     """What each owner of a run owns; of a run without a ledger nothing. Shared (`Store.once`): do not change it."""
-    run = store.once(load_ledger_input, run_id)
+    run = store.once(load_judged_input, run_id)
     return np.zeros((0, 0)) if run is None else owned_ns(run, references(run.model))
 
 

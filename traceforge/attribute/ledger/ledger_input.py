@@ -75,7 +75,7 @@ class LedgerInput:
 
 
 def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
-    """A run as the ledger takes it; None where no iteration was recorded by all ranks."""
+    """A run as its devices show it; None where no iteration was recorded by all ranks."""
     model = store.once(load_model, run_id)
     if model is None:
         return None
@@ -142,13 +142,13 @@ def _above_typical(model: StepModel, kinds: list[int]) -> NDArray[np.float64]:
     """
     total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
     above: NDArray[np.float64] = total.astype(np.float64)
-    for ranks in _same_role(model):
+    for ranks in same_role(model):
         above[:, ranks] -= np.median(total[:, ranks])
     result: NDArray[np.float64] = np.maximum(0.0, above).sum(axis=0)
     return result
 
 
-def _same_role(model: StepModel) -> list[NDArray[np.int64]]:
+def same_role(model: StepModel) -> list[NDArray[np.int64]]:
     """Places of the ranks of each role."""
     role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
     return [np.flatnonzero(role == one) for one in np.unique(role)]
@@ -174,7 +174,7 @@ def without_false_waits(model: StepModel) -> StepModel:
         return model
     lost = model.before_arrival_ns.sum(axis=1) + model.before_wait_ns.sum(axis=1)
     above = lost.copy()
-    for ranks in _same_role(model):
+    for ranks in same_role(model):
         above[:, ranks] -= np.median(lost[:, ranks], axis=(0, 1)).astype(np.int64)
     above[..., computing] = np.iinfo(np.int64).min
     loser = above.argmax(axis=2)
@@ -189,7 +189,7 @@ def without_false_waits(model: StepModel) -> StepModel:
 def _false_waits(model: StepModel, computing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Waits before which a rank has computed less than others of its role have there, and after which it makes up."""
     result = np.zeros(model.awaited.shape, dtype=np.bool_)
-    for ranks in _same_role(model):
+    for ranks in same_role(model):
         own = replace(
             model,
             awaited=model.awaited[:, :, ranks],
@@ -251,7 +251,7 @@ def _with_usual_parts(model: StepModel) -> StepModel:
     Without a wait it makes no difference to the rank on which side its work stands, but it does to the reference.
     """
     before, after = model.before_wait_ns.copy(), model.before_arrival_ns.copy()
-    for ranks in _same_role(model):
+    for ranks in same_role(model):
         own = slice(None) if model.role is None else ranks
         parts = _usual_parts(before[:, :, own], after[:, :, own], model.awaited[:, :, own] >= 0, model.calls)
         before[:, :, own], after[:, :, own] = parts

@@ -1,0 +1,83 @@
+"""Why hosts are late, by what they do longer: worked by hand, ns.
+
+device   |idle: launches 60|idle: input 40|meets the others|        of rank 1; the others' wait for nothing
+host     |launches 160     |input 40      |                         the others' launch for 100, and fetch for 40
+"""
+
+import numpy as np
+import pytest
+
+from tests.replay.models import Kinds, lockstep_model
+from traceforge.attribute.ledger.host_causes import by_what_takes_longer, longer_ns
+from traceforge.replay.model import StepModel
+
+HOST_KINDS: Kinds = (("late_launch", None), ("input_stall", None), ("host_stall", None))
+LAUNCH, INPUT, STALL = range(3)
+
+
+def job(shown: dict[int, list[int]], iterations: int = 4, ranks: int = 3) -> StepModel:
+    """Devices of these ranks wait for so long, by kind, before the one collective of each iteration."""
+    work = np.zeros((iterations, 1, ranks, len(HOST_KINDS)), dtype=np.int64)
+    for rank, times in shown.items():
+        work[:, 0, rank] = times
+    return lockstep_model(work, kinds=HOST_KINDS)
+
+
+def spent(usual: list[float], iterations: int = 4, ranks: int = 3, **own: list[float]) -> np.ndarray:
+    """What hosts spend in each iteration: the usual, and what `rank1=` says; of stalls nothing is known."""
+    result = np.full((iterations, ranks, len(HOST_KINDS)), np.nan)
+    result[..., :2] = usual
+    for name, times in own.items():
+        result[:, int(name.removeprefix("rank")), :2] = times
+    return result
+
+
+def shown_by(model: StepModel, rank: int) -> list[int]:
+    return model.before_arrival_ns[0, 0, rank].tolist()
+
+
+def test_what_a_host_that_is_behind_does_no_longer_than_others_is_no_cause() -> None:
+    # given a host that launches for 60 longer, whose device therefore waits for its input, too
+    model = by_what_takes_longer(job({1: [60, 40, 7]}), spent([100, 40], rank1=[160, 40]))
+
+    # then all is late launching; of stalls nothing is known, and nothing is moved
+    assert shown_by(model, 1) == [100, 0, 7]
+    assert shown_by(model, 0) == [0, 0, 0]
+
+
+def test_a_host_that_is_late_by_both_is_late_by_each_as_much_as_it_takes_longer() -> None:
+    # given 30 longer to launch and 90 longer to fetch, of which the device shows 60 and 60
+    model = by_what_takes_longer(job({1: [60, 60, 0]}), spent([100, 40], rank1=[130, 130]))
+
+    # then a quarter and three quarters of the 120
+    assert shown_by(model, 1) == [30, 90, 0]
+
+
+def test_no_more_is_moved_than_a_host_takes_longer() -> None:
+    # given a host that launches for 5 longer: it is not why its device waits 40 for input
+    model = by_what_takes_longer(job({1: [60, 40, 0]}), spent([100, 40], rank1=[105, 40]))
+
+    assert shown_by(model, 1) == [65, 35, 0]
+
+
+def test_what_is_moved_is_the_same_in_sum_to_the_nanosecond() -> None:
+    before = job({0: [11, 7, 3], 1: [37, 41, 2]}, iterations=5)
+    after = by_what_takes_longer(before, spent([100, 40], iterations=5, rank0=[111, 41], rank1=[133, 47]))
+
+    sums = [model.before_arrival_ns.sum(axis=-1).tolist() for model in (before, after)]
+    assert sums[0] == sums[1]
+    assert not np.array_equal(before.before_arrival_ns, after.before_arrival_ns)
+
+
+@pytest.mark.parametrize("known", [0.0, np.nan])
+def test_where_no_host_takes_longer_or_nothing_is_known_all_stays_as_it_is(known: float) -> None:
+    model = job({1: [60, 40, 0]})
+
+    assert by_what_takes_longer(model, spent([known, known])) is model
+
+
+def test_a_host_is_held_against_the_usual_one_and_of_two_halves_against_the_faster() -> None:
+    longer = longer_ns(job({}, ranks=4), spent([100, 40], ranks=4, rank2=[130, 40], rank3=[140, 40]))
+
+    assert longer[0, :, LAUNCH].tolist() == [0, 0, 30, 40]
+    assert np.isnan(longer[..., STALL]).all()
