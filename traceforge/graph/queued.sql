@@ -32,6 +32,11 @@ WITH event AS (
     AND r.run_id = GETVARIABLE('run_id') AND r.rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
     AND e.source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
     AND c.canonical_category IN ('cuda_runtime', 'cuda_driver', 'kernel', 'gpu_memcpy', 'gpu_memset')
+    -- Of ranks that never communicate, which may have millions of events, nothing has to be kept.
+    AND EXISTS (
+      FROM align.call
+      WHERE run_id = GETVARIABLE('run_id') AND rank BETWEEN GETVARIABLE('first_rank') AND GETVARIABLE('last_rank')
+    )
 ),
 launch AS (
   SELECT source_id, correlation, MIN(raw_start_ns) AS raw_launch_ns

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.align.rank_batches import RankBatch, rank_batches
+from traceforge.align.rank_batches import Parts, RankBatch, rank_batches
 from traceforge.operation.calls import JOINED, Calls, read_calls
 from traceforge.operation.nesting import NONE, narrow, places_type
 from traceforge.store.database import Store
@@ -79,11 +79,16 @@ def group_calls(store: Store) -> list[GroupedCalls]:
 
 def _of_batch(store: Store, batch: RankBatch) -> GroupedCalls:
     judged, counted, names = [], [], pl.DataFrame()
-    inputs = batch.by_file(store, _INPUTS)
     texts, number_of = _texts(batch.by_file(store, _TEXT).frame)
+    inputs: Parts | None = None
     for one, calls in read_calls(store, batch):
         names = calls.names
-        own = inputs.of(one.source_id).join(number_of, on="inputs", how="left").sort("event_id")
+        # Not before: of a large rank they are as many as its calls.
+        inputs = inputs or batch.by_file(store, _INPUTS)
+        own = inputs.of(one.source_id).join(number_of, on="inputs", how="left")
+        if len(batch.ranks) == 1:
+            inputs = None
+        own = own.select("event_id", pl.col("number").cast(pl.Int32)).sort("event_id")
         counted += [(batch.run_id, one.rank, *reason) for reason in _counted(calls)]
         of_rank = _judged(calls, own)
         del calls, own  # as large as the rank

@@ -33,7 +33,7 @@ ORDER BY w.rank, w.start_ns
 """
 
 _AROUND = ("operation", "annotation", "module")
-_MOST_AT_ONCE = 200_000
+_MOST_AT_ONCE = 131_072
 JOINED = ("operation", "graph_launch", "no_operation", "no_launch", "no_correlation", "host")
 """How a call is joined to an operation, or why not."""
 _OPERATION, _GRAPH, _NO_OPERATION, _NO_LAUNCH, _NO_CORRELATION, _HOST = range(len(JOINED))
@@ -165,9 +165,9 @@ class _Launches:
 def _launched(kinds: RoleKinds) -> dict[int, _DeviceCalls]:
     """Device work of each file of a batch that has a device."""
     launches, found = _launches(kinds), dict[int, _DeviceCalls]()
-    devices = kinds.read("device")
+    devices = kinds.of_files("device")
     for source_id, own in launches.items():
-        device = devices.rows(source_id)
+        device = devices(source_id)
         place = own.places(device.correlation)
         is_known = place != NONE
         is_graph = is_known & own.is_graph[place] if len(own.is_graph) else is_known
@@ -182,11 +182,11 @@ def _launched(kinds: RoleKinds) -> dict[int, _DeviceCalls]:
 
 def _launches(kinds: RoleKinds) -> dict[int, _Launches]:
     """Of each file of a batch that has a device."""
-    launches, found = kinds.read("launch"), dict[int, _Launches]()
+    launches, found = kinds.of_files("launch"), dict[int, _Launches]()
     is_graph = kinds.names["name"].str.contains("GraphLaunch", literal=True).to_numpy()
     for one in kinds.batch.ranks:
         if one.has_device:
-            rows = launches.rows(one.source_id)
+            rows = launches(one.source_id)
             order = np.flatnonzero(rows.correlation >= 0)
             order = order[np.lexsort((rows.start_ns[order], rows.correlation[order]))]
             found[one.source_id] = _Launches(

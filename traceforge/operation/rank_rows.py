@@ -5,7 +5,7 @@ asked for is read: one role, and of it all or the events that begin in a stretch
 one file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -54,7 +54,7 @@ WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_
 """
 # Kinds as stretches of their numbers: a rank with as many names as events has a hundred thousand of them.
 _IN_STRETCHES = "SELECT UNNEST(RANGE(one[1], one[2])) FROM (SELECT UNNEST($4) AS one)"
-_AT_ONCE = 262_144
+_AT_ONCE = 131_072
 _LASTING, _LINK = "COALESCE(duration_ns, -1) AS duration_ns", "COALESCE(correlation, -1) AS correlation"
 _BETWEEN = " AND raw_start_ns >= $5 AND raw_start_ns < $6"
 _PIECE = " AND event_id >= {first} AND event_id < {behind}"
@@ -151,6 +151,10 @@ class RoleKinds:
         found = self.rows_of(role, source_id, _room(role, count, last or 0, longest_ns or 0), pieces)
         self.store.release_beyond(0)  # what the last piece was read with
         return found
+
+    def of_files(self, role: str) -> Callable[[int], "Rows"]:
+        """All events of a role by their file; of small files they are read together."""
+        return self.read(role).rows if len(self.batch.ranks) > 1 else lambda _: self.only(role)
 
     def _events(self, role: str, between: tuple[int, int] | None, ids: range | None = None) -> Parts:
         sql = _EVENTS.format(columns=_COLUMNS[role], kinds=_IN_STRETCHES) + (_BETWEEN if between else "")

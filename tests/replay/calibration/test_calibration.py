@@ -70,6 +70,16 @@ def test_without_device_kernels_no_overlap_can_be_measured(tmp_path: Path) -> No
     assert found["waiting_overlap"] == ("not_identifiable", "No device kernels were recorded.")
 
 
+def test_where_no_rank_communicates_no_kernel_is_looked_at() -> None:
+    from tests.given import Trace
+
+    with told(Trace(0).step(1, 0, 100).kernel(10, 90), stage="replay") as store:
+        (verdict, reason), of_transfers = (calibration(store)[f"{name}_overlap"] for name in ("waiting", "transfer"))
+
+    assert (verdict, of_transfers[0]) == ("not_identifiable",) * 2
+    assert reason == "No kernel runs beside a waiting collective: no rank has one whose members are all known."
+
+
 def trace_of_host(rank: int) -> object:
     """Three steps of a gloo job."""
     from tests.given import Trace

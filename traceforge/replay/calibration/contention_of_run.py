@@ -58,11 +58,17 @@ def measure_overlap(store: Store, run_id: int) -> list[Measurement]:
     ranks = store.once(_ranks, run_id).filter("has_device")
     if ranks.is_empty():
         return [refused(0, "No device kernels were recorded.")] * 2
+    things = ("a waiting collective", "a transferring collective")
     works = []
     for rank, source_id in _spaced(ranks).select("rank", "source_id").iter_rows():
         waiting, transferring = store.once(_own_collectives, run_id, rank)
-        works.append(_Work(rank, kernels(store, run_id, rank, source_id), [[waiting], [transferring]]))
-    things = ("a waiting collective", "a transferring collective")
+        if len(waiting.starts_ns) or len(transferring.starts_ns):
+            works.append(_Work(rank, kernels(store, run_id, rank, source_id), [[waiting], [transferring]]))
+    if not works:
+        return [
+            refused(0, f"No kernel runs beside {thing}: no rank has one whose members are all known.")
+            for thing in things
+        ]
     return _measured(store, run_id, works, things, "kernels")
 
 

@@ -18,15 +18,17 @@ _EVENTS = """
 WITH named AS (
   SELECT category, name, class, CAST(DENSE_RANK() OVER (ORDER BY name) AS INTEGER) AS number FROM align.name_class
 )
-SELECT c.number AS name, c.class = 'operation' AS is_operation, c.class = 'annotation' AS is_annotation,
-  c.name = 'pacing_delay' AS is_pacing, COALESCE(k.track_id, -1) AS track_id, o.raw_start_ns AS start_ns,
-  o.raw_start_ns + o.duration_ns AS end_ns
+SELECT c.number AS name, o.raw_start_ns AS start_ns, o.raw_start_ns + o.duration_ns AS end_ns {columns}
 FROM raw.occurrence AS o
 JOIN raw.event_kind AS k USING (source_id, kind_id)
 JOIN named AS c ON c.category IS NOT DISTINCT FROM k.category AND c.name = k.name
 WHERE o.source_id = ? AND k.phase = 'X' AND o.raw_start_ns IS NOT NULL AND o.duration_ns > 0
   AND LIST_CONTAINS(?, c.class)
-ORDER BY track_id, start_ns, end_ns DESC
+ORDER BY {order}
+"""
+_OF_HOST = """
+, c.class = 'operation' AS is_operation, c.class = 'annotation' AS is_annotation, c.name = 'pacing_delay' AS is_pacing,
+COALESCE(k.track_id, -1) AS track_id
 """
 _WINDOWS = """
 SELECT w.iteration, w.start_ns, w.end_ns
@@ -43,7 +45,7 @@ _MOST_PLACES = 60
 
 def kernels(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
     """Compute kernels of a rank: name (a number), iteration, ordinal, start_ns, end_ns on the aligned clock."""
-    return _numbered(store, run_id, rank, _events(store, source_id, _KERNELS))
+    return _numbered(store, run_id, rank, _events(store, source_id, _KERNELS, order="start_ns, end_ns, c.number"))
 
 
 def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.DataFrame:
@@ -52,7 +54,8 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     Nothing within them, be it an operation or a driver call, takes more than a fifth of them.
     """
     inside = [one.name for one in vocabulary().activities]
-    events = _events(store, source_id, [*inside, "communication_call"])
+    order = "track_id, start_ns, end_ns DESC"
+    events = _events(store, source_id, [*inside, "communication_call"], columns=_OF_HOST, order=order)
     has_operations = events["is_operation"].any()
     work = "is_operation" if has_operations else "is_annotation"
     # What a pacing hook asked for takes as long as it asked for, whatever runs beside it.
@@ -64,9 +67,9 @@ def host_operations(store: Store, run_id: int, rank: int, source_id: int) -> pl.
     return _numbered(store, run_id, rank, events.filter(own & events[work]))
 
 
-def _events(store: Store, source_id: int, classes: list[str]) -> pl.DataFrame:
+def _events(store: Store, source_id: int, classes: list[str], *, order: str, columns: str = "") -> pl.DataFrame:
     with store.narrowed(source_id, source_id):
-        return store.query(_EVENTS, [source_id, classes])
+        return store.query(_EVENTS.format(columns=columns, order=order), [source_id, classes])
 
 
 def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
