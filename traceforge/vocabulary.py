@@ -57,6 +57,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
 
     Attributes:
         collective_libraries: how names of their kernels and calls begin.
+        recorded_kernels: pattern of names of device work of which PyTorch records the call.
         phases: what a rank does at an instant, by precedence.
         backward_operations: pattern of names of operations that only a thread of the backward pass runs.
         inference_steps: by what a step is called, the pattern of an inference engine's annotations around its batches.
@@ -67,6 +68,7 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     """
 
     collective_libraries: tuple[str, ...]
+    recorded_kernels: str
     phases: tuple[str, ...]
     backward_operations: str
     inference_steps: dict[str, str]
@@ -90,6 +92,10 @@ class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=T
     def causes(self) -> frozenset[str]:
         """Names of the causes that own work."""
         return frozenset(one.cause for one in self._owners.values() if one.cause is not None)
+
+    def is_recorded(self, kernel: str) -> bool:
+        """Whether PyTorch's process groups record the calls of device work of this name."""
+        return re.search(self.recorded_kernels, kernel, re.IGNORECASE) is not None
 
     def inference_step(self, annotation: str) -> str | None:
         """What a step is called that an inference engine annotates so; None where none does."""
@@ -120,7 +126,8 @@ def vocabulary() -> Vocabulary:
     words = msgspec.toml.decode(_FILE.read_bytes(), type=Vocabulary)
     any_library = f"(?:{'|'.join(words.collective_libraries)})"
     classes = (replace(one, pattern=one.pattern.replace("{libraries}", any_library)) for one in words.classes)
-    return replace(words, classes=tuple(classes))
+    recorded = words.recorded_kernels.replace("{libraries}", any_library)
+    return replace(words, classes=tuple(classes), recorded_kernels=recorded)
 
 
 def fill_placeholders(text: str) -> str:

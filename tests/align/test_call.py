@@ -89,6 +89,52 @@ def test_a_kernel_that_was_launched_outside_of_any_record_is_not_linked() -> Non
     ]
 
 
+def test_a_kernel_of_a_library_that_pytorch_does_not_record_is_a_call_beside_recorded_ones() -> None:
+    # host     |record 0–1|   |launch at 20, DeepEP's|
+    # device   |all-reduce 0–9|    |dispatch 20–30|
+    trace = Trace().collective(0, 9).kernel(20, 30, "void deep_ep::internode::dispatch<false, 2>(int4*)")
+    # given another that was launched before the window
+    trace.unlaunched_kernel(40, 50, "void deep_ep::internode::combine<false, 2>(int4*)")
+
+    store = told(trace, stage="align")
+
+    assert rows_of(store, "SELECT raw_arrival_ns, is_linked FROM align.call ORDER BY call_id") == [
+        (0, True),
+        (20, True),
+        (40, False),
+    ]
+
+
+def test_what_a_cuda_graph_replays_is_a_call_without_a_record() -> None:
+    # host     |record 0–1|   |cudaGraphLaunch 20–21|
+    # device   |all-reduce 0–9|    |gemm 22–30|all-reduce 30–40|
+    trace = Trace().collective(0, 9).event("cuda_runtime", "cudaGraphLaunch", 20, 21, correlation=70)
+    trace.event("kernel", "gemm", 22, 30, correlation=70, track_id=DEVICE)
+    trace.event("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL()", 30, 40, correlation=70, track_id=DEVICE)
+
+    store = told(trace, stage="align")
+
+    assert rows_of(store, CALLS) == [(0, 0, "all_reduce", 0, 0, 9, True), (0, 1, "all_reduce", 20, 30, 40, True)]
+
+
+def test_a_call_of_nccl_past_the_process_groups_is_one_where_no_record_has_its_operation() -> None:
+    # host     |record of an all-gather 0–1|   |launch at 20
+    # device   |all-gather 0–9|                |all-reduce 20–30|
+    gather = "ncclDevKernel_AllGather_RING_LL()"
+    trace = Trace().collective(0, 9, op="_allgather_base", kernel=gather)
+    trace.kernel(20, 30, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL()")
+    # then a message tells nothing of its own, and may be one of a group whose records hold no launch
+    trace.kernel(40, 50, "ncclDevKernel_SendRecv()")
+
+    store = told(trace, stage="align")
+
+    assert rows_of(store, "SELECT op, is_linked FROM align.call ORDER BY call_id") == [
+        ("all_gather", True),
+        ("all_reduce", True),
+        ("send_recv", False),
+    ]
+
+
 def test_a_launch_on_another_thread_does_not_count_as_inside_the_record() -> None:
     # thread 1   |record 0–50···········|
     # thread 9           |launch at 20

@@ -190,3 +190,20 @@ def test_each_distinct_name_is_judged_once_and_only_communication_names_an_opera
         (None, None, "ignored", None),
         ("cpu_op", "cpu_op", "operation", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_recorded"),
+    [
+        (NCCL_2_19, True),
+        (NCCL_2_27, True),
+        ("mscclKernel_Sum_float_Simple", True),
+        ("Memcpy PtoP (Device -> Device)", True),
+        ("void deep_ep::internode::dispatch<false, 2>(int4*)", False),
+        ("void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)", False),
+        ("void mscclpp::allreduce_kernel<float>(mscclpp::Handle)", False),
+        ("void (anonymous namespace)::multimem_one_shot_all_reduce_kernel<float>(float*)", False),
+    ],
+)
+def test_pytorch_records_calls_of_the_libraries_that_its_process_groups_use(name: str, is_recorded: bool) -> None:
+    assert vocabulary().is_recorded(name) == is_recorded

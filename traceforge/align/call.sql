@@ -1,7 +1,7 @@
 -- One row a call of one rank that communicates: the device kernels (or the host thread's work) of one call.
 --
 -- The kernels of one record are one call (see align.communication_kernel). Where a rank has no record_param_comms
--- at all, each kernel is taken as a call; so is one launched in the window that says itself what it is (coalesced
+-- at all, or none for such kernels, each kernel is taken as a call; so is one launched in the window that says itself what it is (coalesced
 -- groups are launched outside of their records), or that carries sends and receives (align.endpoint). Communication of
 -- host threads (gloo) is a call each, in the order in which the training thread issued it: record function ids tell it.
 -- Where they are all 0 (PyTorch 2.13), the nth work of a kind is taken for that of the nth call; work that begins before
@@ -60,9 +60,6 @@ WITH event AS (
     AND e.source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
     AND (c.class IN ('communication_call', 'host_communication') OR e.name = 'record_param_comms')
 ),
-record AS (
-  SELECT DISTINCT source_id FROM event WHERE name = 'record_param_comms'
-),
 payload AS (
   SELECT * FROM align.payload
   WHERE source_id BETWEEN GETVARIABLE('first_source_id') AND GETVARIABLE('last_source_id')
@@ -87,9 +84,7 @@ device_call AS (
     MIN(l.raw_start_ns) AS raw_arrival_ns,
     MAX(l.raw_end_ns) AS raw_end_ns,
     true AS on_device,
-    l.record_event_id IS NOT NULL OR NOT EXISTS (
-      SELECT 1 FROM record AS r WHERE r.source_id = l.source_id
-    ) AS is_linked,
+    l.record_event_id IS NOT NULL OR NOT BOOL_OR(l.needs_record) AS is_linked,
     BOOL_AND(l.raw_launch_ns IS NOT NULL) AS is_launched,
     CAST(NULL AS BIGINT) AS issue_number
   FROM align.communication_kernel AS l

@@ -22,6 +22,8 @@ def rows(store: Store) -> pl.DataFrame:
     for category, name in store.query(_NAMES).iter_rows():
         canonical, event_class = vocabulary().classify(category, name)
         op = operation_of(name) if event_class in _WITH_OPERATION else None
-        result.append((category, name, canonical, event_class, op))
-    schema = dict.fromkeys(("category", "name", "canonical_category", "class", "op"), pl.String)
+        is_recorded = event_class == "communication" and vocabulary().is_recorded(name)
+        result.append((category, name, canonical, event_class, op, is_recorded))
+    texts = ("category", "name", "canonical_category", "class", "op")
+    schema = {**dict.fromkeys(texts, pl.String), "is_recorded": pl.Boolean}
     return pl.DataFrame(result, schema=schema, orient="row")

@@ -11,5 +11,7 @@ CREATE OR REPLACE TABLE align.name_class (
   -- Class, one of: {event_classes}.
   class VARCHAR NOT NULL,
   -- Collective named by the event, such as all_reduce; NULL where the name does not say.
-  op VARCHAR
+  op VARCHAR,
+  -- True for device work of a library whose calls PyTorch records (record_param_comms).
+  is_recorded BOOLEAN NOT NULL
 )
