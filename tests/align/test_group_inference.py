@@ -74,6 +74,33 @@ def test_pairs_that_end_far_apart_did_not_meet_although_their_times_allow_it() -
     assert found(calls(TOGETHER, TOGETHER, apart), 3) == [{"job"}, {"job"}, {"data"}]
 
 
+def test_pairs_of_one_host_that_end_now_earlier_and_now_later_than_the_others_did_not_meet() -> None:
+    # given short kernels: those of one pair end together, the pairs 10 to 60 us apart, another way each iteration
+    #   tensor 0-1  |--|             |--|      |--|
+    #   tensor 2-3     |--|       |--|            |--|
+    apart_us = [10, -20, 60, -10, 30]
+    given = [
+        UnassignedCall(rank, number, at - 20_000, at + 1_000 * (rank % 2), number, "node0")
+        for number, us in enumerate(apart_us)
+        for rank in range(4)
+        for at in [(number + 1) * MS + (1_000 * us if rank > 1 else 0)]
+    ]
+
+    assert {group.description for _, group in infer(given, GROUPS)} == {"tensor"}
+
+
+def test_ranks_that_meet_are_as_far_apart_in_each_iteration_as_their_clocks() -> None:
+    # given calls of all four, and clocks of one host that are up to 60 us apart
+    given = [
+        UnassignedCall(rank, number, at - 20_000, at, number, "node0")
+        for number in range(5)
+        for rank in range(4)
+        for at in [(number + 1) * MS + 20_000 * rank]
+    ]
+
+    assert {group.description for _, group in infer(given, GROUPS)} == {"job"}
+
+
 def test_where_no_group_fits_none_is_named() -> None:
     alone = {0: (10.0, 11.0), 1: (20.0, 21.0), 2: (30.0, 31.0), 3: (40.0, 41.0)}
     on_one_host = [replace(call, host="node0") for call in calls(DATA, TENSOR, alone)]

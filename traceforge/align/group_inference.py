@@ -68,10 +68,12 @@ class _Fit:
     Attributes:
         violations: calls that end before another member of their group has started.
         end_spread_ns: how far apart members of a group end, summed over groups and iterations.
+        unsteady_ns: by how much that changes from one iteration to the next, a member (mean).
     """
 
     violations: int
     end_spread_ns: int
+    unsteady_ns: float
     division: Division
 
 
@@ -84,20 +86,36 @@ def _fitting(by_iteration: Iterations, divided: Sequence[Division]) -> list[_Fit
     found, alone = list[_Fit](), list[_Fit]()
     for division in divided:
         if {rank for group in division for rank in group.ranks} >= ranks:
-            fit = _Fit(_violations(by_iteration, division), _end_spread_ns(by_iteration, division), division)
+            fit = _fit(by_iteration, division)
             meets = any(len(calls) > 1 for calls in _members(by_iteration, division))
             (found if meets else alone).append(fit)
     return sorted(found, key=lambda fit: (fit.violations, fit.end_spread_ns)) + alone
 
 
+def _fit(by_iteration: Iterations, division: Division) -> _Fit:
+    return _Fit(
+        _violations(by_iteration, division),
+        _end_spread_ns(by_iteration, division),
+        _unsteady_ns(by_iteration, division),
+        division,
+    )
+
+
 def _likeliest(fitting: Sequence[_Fit], iterations: int) -> _Fit:
     """Of divisions that fit as well the one into the largest groups, unless these end much farther apart.
 
-    Members of a part of the true group meet as well, so that the parts fit, too.
+    Members of a part of the true group meet as well, so that the parts fit, too. Clocks that are off keep those who
+    meet apart by the same time; who does not meet ends now earlier and now later.
     """
     best = fitting[0]
     farthest_ns = thresholds.FARTHER_ENDS * best.end_spread_ns + thresholds.GROUP_TOLERANCE_NS * iterations
-    equal = [fit for fit in fitting if fit.violations == best.violations and fit.end_spread_ns <= farthest_ns]
+    unsteadiest_ns = thresholds.FARTHER_ENDS * min(fit.unsteady_ns for fit in fitting) + thresholds.UNSTEADY_ENDS_NS
+    equal = [
+        fit
+        for fit in fitting
+        if fit.violations == best.violations
+        and (fit is best or (fit.end_spread_ns <= farthest_ns and fit.unsteady_ns <= unsteadiest_ns))
+    ]
     return min(equal, key=lambda fit: (-len(fit.division[0].ranks), fit.end_spread_ns))
 
 
@@ -241,6 +259,21 @@ def _end_spread_ns(by_iteration: Iterations, division: Division) -> int:
         max(call.end_ns for call in calls) - min(call.end_ns for call in calls)
         for calls in _members(by_iteration, division)
     )
+
+
+def _unsteady_ns(by_iteration: Iterations, division: Division) -> float:
+    """Mean change of a member's end, as seen from the mean of its group, from one iteration to the next."""
+    last: dict[tuple[str, int], float] = {}
+    changes: list[float] = []
+    for members in by_iteration.values():
+        for group in division:
+            ends = {rank: members[rank].end_ns for rank in group.ranks if rank in members}
+            middle = sum(ends.values()) / max(len(ends), 1)
+            for rank, end_ns in ends.items():
+                if (before := last.get((group.name, rank))) is not None and len(ends) > 1:
+                    changes.append(abs(end_ns - middle - before))
+                last[group.name, rank] = end_ns - middle
+    return sum(changes) / len(changes) if changes else 0.0
 
 
 def _members(by_iteration: Iterations, division: Division) -> Iterator[list[UnassignedCall]]:

@@ -117,6 +117,15 @@ GROUP_ROUNDS: Annotated[
 FARTHER_ENDS: Annotated[
     float, Meaning("ratio", "Larger groups whose members end this much farther apart do not meet.", "align.membership")
 ] = 3.0
+UNSTEADY_ENDS_NS: Annotated[
+    int,
+    Meaning(
+        "ns",
+        "Beyond as often that of the steadiest, a change of ends from one iteration to the next that is usual "
+        "among ranks that meet.",
+        "align.membership",
+    ),
+] = 5_000
 
 # Files and steps.
 LEAST_WINDOW_GAP_NS: Annotated[
