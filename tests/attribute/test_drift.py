@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.given import MS, data_parallel_job, rows_of
+from tests.given import MS, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.attribute.drift import drift_of, of_drift
 
@@ -67,6 +67,29 @@ def test_a_job_whose_iterations_grow_longer_is_not_called_healthy() -> None:
     assert str(headline).startswith("Iterations grow longer, by 38.0 ms (32 %) from the first judged to the last. ")
     assert str(explanation).startswith("Iterations grow longer by 2.00 ms from one to the next (")
     assert str(next_step).startswith("See what grows with the iterations: memory")
+
+
+def replica(first: int, late_ms: int) -> list[Trace]:
+    """Two ranks that meet in each of 20 steps of 10 ms, all of them longer by what their second rank is late."""
+    ranks, every = (first, first + 1), (10 + late_ms) * MS
+    traces = [Trace(rank, groups=[(f"tp{first}", "tp", ranks)]) for rank in ranks]
+    for number in range(20):
+        start = number * every
+        for trace, late in zip(traces, (0, late_ms), strict=True):
+            trace.step(number, start, start + every).kernel(start, start + (7 + late) * MS)
+            trace.collective(start + (7 + late) * MS, start + every, group=f"tp{first}", ranks=ranks)
+    return traces
+
+
+def test_replicas_that_never_meet_drift_apart_while_no_iteration_grows_longer() -> None:
+    # rank 0, 1   |step 0|step 1|step 2|            each takes 10 ms
+    # rank 2, 3   |step 0  |step 1  |step 2  |      each takes 13, as rank 3 computes longer
+    with told(*replica(0, 0), *replica(2, 3)) as store:
+        (row,) = rows_of(store, "SELECT kind, headline, explanation FROM attribute.verdict")
+
+    assert row[0] == "finding"
+    assert "Rank 3" in str(row[1])
+    assert "grow longer" not in str(row[2])
 
 
 def test_what_was_certain_before_is_not_certain_beside_a_drift() -> None:

@@ -17,11 +17,14 @@ from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
 
+# Of the ranks themselves: from the first to the last of ranks that never meet grows, however steady each is.
 _DURATIONS = """
-SELECT e.run_id, i.iteration, i.duration_ns
+SELECT e.run_id, i.iteration, AVG(w.duration_ns) AS duration_ns
 FROM attribute.excess AS e
 JOIN timeline.iteration AS i USING (run_id, iteration)
+JOIN timeline.rank_iteration AS w USING (run_id, iteration)
 WHERE NOT i.is_warmup
+GROUP BY ALL
 ORDER BY ALL
 """
 
