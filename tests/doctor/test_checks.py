@@ -98,6 +98,32 @@ def test_a_few_calls_without_a_size_change_no_answer() -> None:
     assert verdicts == [Status.complete, Status.complete, Status.partial, Status.missing]
 
 
+def test_nobody_is_told_to_record_groups_of_kernels_that_no_version_of_pytorch_records() -> None:
+    # given of each rank one call of NCCL that states its group, and kernels of an engine's own all-reduce
+    kernel = "void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)"
+    traces = [Trace(rank).collective(50, 60, group="0", ranks=(0, 1)) for rank in range(2)]
+    for trace in traces:
+        trace.kernel(0, 20, "gemm").kernel(20, 30, kernel).kernel(30, 40, kernel)
+    with store_of(*traces, world_size=2) as store:
+        found = examined(built(store, "timeline.matching", "fabric", "graph"))
+
+    assert found["process_groups"].status is Status.complete
+    assert found["process_groups"].evidence == (
+        "2 of 2 calls with a process group stated, beside 4 calls of libraries, or in CUDA graphs, "
+        "that PyTorch does not record"
+    )
+    assert found["sizes"].status is Status.complete
+
+
+def test_where_pytorch_records_no_call_nothing_is_asked_about_calls() -> None:
+    kernel = "void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)"
+    traces = [Trace(rank).kernel(0, 20).kernel(20, 30, kernel) for rank in range(2)]
+    with store_of(*traces, world_size=2) as store:
+        found = examined(built(store, "timeline.matching", "fabric", "graph"))
+
+    assert {found[code].status for code in ("process_groups", "sequence_numbers", "sizes")} == {Status.not_needed}
+
+
 def test_shapes_are_not_asked_for_where_linked_execution_traces_state_them() -> None:
     store = built(store_of(*job(ranks=2), world_size=2), "timeline.matching", "fabric", "graph")
     facts = read_facts(store, 0)
@@ -130,7 +156,17 @@ def test_one_of_a_thing_is_told_in_the_singular(code: str, alone: str, several: 
     with built(store_of(*job(ranks=2, iterations=2)), "timeline.matching", "fabric", "graph") as store:
         facts = read_facts(store, 0)
     (check,) = (one for one in CHECKS if one.code == code)
-    counts = ("timelines", "iterations", "calls", "sequenced", "nccl_logs", "nccl_links", "nccl_choices", "ranks")
+    counts = (
+        "timelines",
+        "iterations",
+        "calls",
+        "recorded_calls",
+        "sequenced",
+        "nccl_logs",
+        "nccl_links",
+        "nccl_choices",
+        "ranks",
+    )
     counts += ("execution_traces", "linked_ranks", "shaped", "lost_events")
 
     said = [check.look(replace(facts, damage="cut_off", **dict.fromkeys(counts, n))).evidence for n in (1, 2)]

@@ -35,7 +35,9 @@ CREATE OR REPLACE TABLE align.communication_kernel (
   -- Start of that record; NULL likewise.
   raw_record_ns,
   -- True where the rank has records, and a call of this kernel within the window would have one.
-  needs_record
+  needs_record,
+  -- False for kernels of which PyTorch records no call on any rank: of other libraries, and replayed by a CUDA graph.
+  is_recorded
 ) AS
 WITH event AS (
   SELECT r.run_id, r.rank, e.source_id, e.event_id, e.track_id, e.raw_start_ns,
@@ -89,7 +91,8 @@ SELECT
         l.op IN ('all_reduce', 'all_gather', 'reduce_scatter') AND NOT LIST_HAS_ANY(o.ops, [l.op, 'coalesced']), false
       )
     )
-  )
+  ),
+  l.is_recorded AND NOT l.is_graph
 FROM launched AS l
 LEFT JOIN recorded AS o ON o.source_id = l.source_id
 ASOF LEFT JOIN record AS r

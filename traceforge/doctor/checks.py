@@ -214,22 +214,32 @@ def _matching(facts: Facts) -> Look:
     return verdict(f"{format_share(share)} of the calls matched across ranks")
 
 
+def _of_recorded(facts: Facts, part: int, what: str) -> Look:
+    """By how many have it of the calls that PyTorch can record; the others no setting changes."""
+    others = facts.calls - facts.recorded_calls
+    of_others = f"{plural(others, 'call')} of libraries, or in CUDA graphs, that PyTorch does not record"
+    if not facts.recorded_calls:
+        return _not_needed(f"no profiler records more: {of_others}")
+    found = _counted(part, facts.recorded_calls, "call", what)
+    return Look(found.status, f"{found.evidence}, beside {of_others}") if others else found
+
+
 def _groups(facts: Facts) -> Look:
     if facts.on_host and not facts.grouped:
         return _not_needed("gloo's host operations name no group; memberships were worked out from the list of groups")
-    return _counted(facts.grouped, facts.calls, "call", "with a process group stated")
+    return _of_recorded(facts, facts.grouped, "with a process group stated")
 
 
 def _sequence(facts: Facts) -> Look:
     if not facts.sequenced and (facts.matched_share or 0.0) >= thresholds.LEAST_MATCHED_SHARE:
         return _not_needed("no call is numbered, but order and overlap were enough to match them")
-    return _counted(facts.sequenced, facts.calls, "call", "with a sequence number")
+    return _of_recorded(facts, facts.sequenced, "with a sequence number")
 
 
 def _sizes(facts: Facts) -> Look:
-    found = _counted(facts.sized, facts.calls, "call", "with a size stated")
+    found = _of_recorded(facts, facts.sized, "with a size stated")
     # A few calls without one change no answer; barriers have none.
-    is_enough = facts.sized >= thresholds.LEAST_MATCHED_SHARE * facts.calls
+    is_enough = facts.sized >= thresholds.LEAST_MATCHED_SHARE * facts.recorded_calls
     return _complete(found.evidence) if facts.sized and is_enough else found
 
 

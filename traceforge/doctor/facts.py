@@ -20,7 +20,8 @@ class Facts:
         marked_steps, profiler_steps, counted_steps: steps that anything marks, that the profiler marks, that
             annotations mark which hold their number or sizes of a batch.
         judged, warmup, uncommon: iterations that count, that are warm-up, that not all ranks recorded.
-        grouped, sequenced, sized: calls of collectives that state their group, their number, their size.
+        recorded_calls: those whose library and launch let PyTorch record them; no version records the others.
+        grouped, sequenced, sized: of these, calls that state their group, their number, their size.
         telemetry_files, telemetry_ranks: files of telemetry, and ranks whose device's clock they show during the trace.
         damage: codes of what was lost or repaired.
     """
@@ -47,6 +48,7 @@ class Facts:
     uncommon: int
     iteration_ns: int | None
     calls: int
+    recorded_calls: int
     grouped: int
     sequenced: int
     sized: int

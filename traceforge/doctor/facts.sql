@@ -10,8 +10,10 @@ kineto AS (
   JOIN recorded USING (source_id)
 ),
 call AS (
-  SELECT c.process_group_name, c.stated_sequence, c.size_bytes
+  SELECT c.process_group_name, c.stated_sequence, c.size_bytes, COALESCE(k.is_recorded, true) AS is_recorded
   FROM align.call AS c
+  LEFT JOIN align.communication_kernel AS k
+    ON k.run_id = c.run_id AND k.source_id = c.source_id AND k.event_id = c.event_id
   WHERE c.run_id = $run_id
 ),
 iteration AS (
@@ -68,9 +70,10 @@ SELECT
   (SELECT COUNT(*) FROM iteration WHERE ranks < (SELECT COUNT(*) FROM recorded)) AS uncommon,
   (SELECT CAST(AVG(duration_ns) AS BIGINT) FROM iteration WHERE NOT is_warmup AND NOT is_partial) AS iteration_ns,
   (SELECT COUNT(*) FROM call) AS calls,
-  (SELECT COUNT(process_group_name) FROM call) AS grouped,
-  (SELECT COUNT(stated_sequence) FROM call) AS sequenced,
-  (SELECT COUNT(size_bytes) FROM call) AS sized,
+  (SELECT COUNT(*) FROM call WHERE is_recorded) AS recorded_calls,
+  (SELECT COUNT(process_group_name) FROM call WHERE is_recorded) AS grouped,
+  (SELECT COUNT(stated_sequence) FROM call WHERE is_recorded) AS sequenced,
+  (SELECT COUNT(size_bytes) FROM call WHERE is_recorded) AS sized,
   (SELECT COUNT(DISTINCT match_id) FROM timeline.collective WHERE run_id = $run_id) AS collectives,
   (SELECT matched_share FROM timeline.matching WHERE run_id = $run_id) AS matched_share,
   (SELECT COUNT(*) FROM align.clock WHERE run_id = $run_id AND status = 'unaligned') AS unaligned,
