@@ -47,6 +47,11 @@ OPERATIONS = [
     ("c10d::reduce_scatter_", "reduce_scatter"),
     ("_c10d_functional::all_gather_into_tensor", "all_gather"),
     ("wait", None),
+    ("void deep_ep::intranode::dispatch<8, 768>(int4*, float*)", "all_to_all"),
+    ("_ZN7deep_ep9intranode7combineI13__nv_bfloat16EEvPT_", "all_to_all"),
+    ("void deep_ep::internode::notify_dispatch<false, 2>(int const*)", "barrier"),
+    ("void deep_ep::intranode::cached_notify_combine<8>(void**)", "barrier"),
+    ("void deep_ep::internode_ll::dispatch<true, false, 7168>(void*)", None),
 ]
 
 # Ten elements sent and forty received: the size is that of the side that NCCL's tests count.
