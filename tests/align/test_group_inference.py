@@ -101,6 +101,40 @@ def test_ranks_that_meet_are_as_far_apart_in_each_iteration_as_their_clocks() ->
     assert {group.description for _, group in infer(given, GROUPS)} == {"job"}
 
 
+def test_a_pair_that_is_always_late_by_as_much_did_not_meet_the_one_with_which_it_ends_elsewhere() -> None:
+    # given one host whose clocks are up to 30 us apart, and of 16 calls an iteration every fourth of pairs, of which
+    # the second is always 12 us later; the others of all
+    #   tensor 0-1  |--|          |--|
+    #   tensor 2-3     |--|          |--|
+    #   all                 |--|          |--|
+    given = [
+        UnassignedCall(rank, place, at - 20_000, at, number, "node0")
+        for number in range(4)
+        for rank in range(4)
+        for place in range(16)
+        for at in [(16 * number + place + 1) * MS - 10_000 * rank + (12_000 if place % 4 == 0 and rank > 1 else 0)]
+    ]
+
+    found_groups = {(call.call_id % 4 == 0, group.description) for call, group in infer(given, GROUPS)}
+    assert found_groups == {(True, "tensor"), (False, "job")}
+
+
+def test_ranks_that_make_more_calls_than_others_are_a_group_of_their_own() -> None:
+    # given pairs that decode 3 and 5 tokens in each step: at the last places nobody else calls
+    pair = {0: (10.0, 11.0), 1: (10.0, 11.0)}
+    given = [
+        UnassignedCall(
+            rank, place, *(round((100 * number + 5 * place + at) * MS) for at in pair[rank % 2]), number, None
+        )
+        for number in range(5)
+        for rank in range(4)
+        for place in range(5 if rank > 1 else 3)
+    ]
+
+    last = {group.ranks for call, group in infer(given, GROUPS) if call.call_id > 2}
+    assert last == {(2, 3)}
+
+
 def test_where_no_group_fits_none_is_named() -> None:
     alone = {0: (10.0, 11.0), 1: (20.0, 21.0), 2: (30.0, 31.0), 3: (40.0, 41.0)}
     on_one_host = [replace(call, host="node0") for call in calls(DATA, TENSOR, alone)]

@@ -8,10 +8,14 @@ Not handled: groups that no file lists, and calls that change their group from i
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 
+import numpy as np
+
+from traceforge.align.sequence_alignment import agreement
 from traceforge.thresholds import align as thresholds
 
 Ranks = tuple[int, ...]
@@ -51,11 +55,16 @@ def infer(
     """The group of each call: for each position within an iteration the division of the ranks that fits the times."""
     divided = divisions(groups)
     known = {(call.rank, call.call_id): call for call in calls}
-    for by_iteration in _by_position(_aligned_by_groups(calls, divided)).values():
-        fitting = _fitting(by_iteration, divided)
+    aligned = _aligned_by_groups(calls, divided)
+    recorded = {call.rank for call in calls}
+    clocks = _clocks(aligned) if len(divided) > 1 else {}
+    for by_iteration in _by_position(aligned).values():
+        fitting = _fitting(by_iteration, divided, clocks)
         if not fitting or fitting[0].violations > thresholds.MOST_GROUP_VIOLATIONS * len(by_iteration):
             continue
-        group_of = {rank: group for group in _likeliest(fitting, len(by_iteration)).division for rank in group.ranks}
+        group_of = {
+            rank: group for group in _likeliest(fitting, by_iteration, recorded).division for rank in group.ranks
+        }
         for members in by_iteration.values():
             for rank, call in members.items():
                 yield known[rank, call.call_id], group_of[rank]
@@ -68,7 +77,8 @@ class _Fit:
     Attributes:
         violations: calls that end before another member of their group has started.
         end_spread_ns: how far apart members of a group end, summed over groups and iterations.
-        unsteady_ns: by how much that changes from one iteration to the next, a member (mean).
+        unsteady_ns: by how much that changes from one iteration to the next, or differs from how far apart the clocks
+            of a host are, whichever is more, a member (mean).
     """
 
     violations: int
@@ -77,7 +87,11 @@ class _Fit:
     division: Division
 
 
-def _fitting(by_iteration: Iterations, divided: Sequence[Division]) -> list[_Fit]:
+Clocks = Mapping[tuple[int, int], float]
+"""By rank and iteration how far the clock is ahead of the lowest rank's of the host, ns, where many calls tell."""
+
+
+def _fitting(by_iteration: Iterations, divided: Sequence[Division], clocks: Clocks | None = None) -> list[_Fit]:
     """Divisions that have all ranks of these calls, the one that fits best first.
 
     Where a division has one recorded rank a group, nobody meets, and it fits anything: it stands last.
@@ -86,37 +100,43 @@ def _fitting(by_iteration: Iterations, divided: Sequence[Division]) -> list[_Fit
     found, alone = list[_Fit](), list[_Fit]()
     for division in divided:
         if {rank for group in division for rank in group.ranks} >= ranks:
-            fit = _fit(by_iteration, division)
+            fit = _fit(by_iteration, division, clocks or {})
             meets = any(len(calls) > 1 for calls in _members(by_iteration, division))
-            (found if meets else alone).append(fit)
+            (found if meets else alone).append(fit if meets else replace(fit, unsteady_ns=inf))
     return sorted(found, key=lambda fit: (fit.violations, fit.end_spread_ns)) + alone
 
 
-def _fit(by_iteration: Iterations, division: Division) -> _Fit:
+def _fit(by_iteration: Iterations, division: Division, clocks: Clocks) -> _Fit:
     return _Fit(
         _violations(by_iteration, division),
         _end_spread_ns(by_iteration, division),
-        _unsteady_ns(by_iteration, division),
+        max(_unsteady_ns(by_iteration, division), _off_clock_ns(by_iteration, division, clocks)),
         division,
     )
 
 
-def _likeliest(fitting: Sequence[_Fit], iterations: int) -> _Fit:
-    """Of divisions that fit as well the one into the largest groups, unless these end much farther apart.
+def _likeliest(fitting: Sequence[_Fit], by_iteration: Iterations, recorded: Set[int]) -> _Fit:
+    """Of divisions that fit as well the one into the largest groups, unless these end far apart or lack members.
 
     Members of a part of the true group meet as well, so that the parts fit, too. Clocks that are off keep those who
     meet apart by the same time; who does not meet ends now earlier and now later.
     """
-    best = fitting[0]
-    farthest_ns = thresholds.FARTHER_ENDS * best.end_spread_ns + thresholds.GROUP_TOLERANCE_NS * iterations
     unsteadiest_ns = thresholds.FARTHER_ENDS * min(fit.unsteady_ns for fit in fitting) + thresholds.UNSTEADY_ENDS_NS
-    equal = [
-        fit
-        for fit in fitting
-        if fit.violations == best.violations
-        and (fit is best or (fit.end_spread_ns <= farthest_ns and fit.unsteady_ns <= unsteadiest_ns))
-    ]
-    return min(equal, key=lambda fit: (-len(fit.division[0].ranks), fit.end_spread_ns))
+    alike = [fit for fit in fitting if fit.violations == fitting[0].violations]
+    steady = [fit for fit in alike if fit.unsteady_ns <= unsteadiest_ns] or alike[:1]
+    farthest_ns = thresholds.FARTHER_ENDS * steady[0].end_spread_ns + thresholds.GROUP_TOLERANCE_NS * len(by_iteration)
+    equal = [fit for fit in steady if fit.end_spread_ns <= farthest_ns]
+    lacking = [_lacking(by_iteration, fit.division, recorded) for fit in equal]
+    fullest = [fit for fit, number in zip(equal, lacking, strict=True) if number == min(lacking)]
+    return min(fullest, key=lambda fit: (-len(fit.division[0].ranks), fit.end_spread_ns))
+
+
+def _lacking(by_iteration: Iterations, division: Division, recorded: Set[int]) -> int:
+    """Meetings for which a member has no call: ranks that decode longer than others are alone at last."""
+    members = [recorded & set(group.ranks) for group in division]
+    return sum(
+        any(own & calls.keys()) and not own <= calls.keys() for calls in by_iteration.values() for own in members
+    )
 
 
 def _aligned_by_groups(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> Sequence[UnassignedCall]:
@@ -274,6 +294,34 @@ def _unsteady_ns(by_iteration: Iterations, division: Division) -> float:
                     changes.append(abs(end_ns - middle - before))
                 last[group.name, rank] = end_ns - middle
     return sum(changes) / len(changes) if changes else 0.0
+
+
+def _clocks(calls: Iterable[UnassignedCall]) -> Clocks:
+    """What the ends of calls at the same places agree on, for ranks of one host in one iteration."""
+    ends: dict[tuple[str | None, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for call in calls:
+        if call.iteration is not None:
+            ends[call.host, call.iteration][call.rank].append(call.end_ns)
+    found = dict[tuple[int, int], float]()
+    for (_, iteration), by_rank in ends.items():
+        base = np.array(by_rank[min(by_rank)])
+        for rank, own in by_rank.items():
+            if len(own) == len(base) and len(own) * thresholds.AGREEING_SHARE >= thresholds.LEAST_PAIRS:
+                found[rank, iteration] = agreement(np.array(own) - base)[1]
+    return found
+
+
+def _off_clock_ns(by_iteration: Iterations, division: Division, clocks: Clocks) -> float:
+    """How far a member ends from the mean of its group's members on its host, by one clock (mean)."""
+    apart: list[float] = []
+    for iteration, members in by_iteration.items():
+        for group in division:
+            ends = defaultdict[str | None, list[float]](list)
+            for rank in group.ranks:
+                if rank in members and (rank, iteration) in clocks:
+                    ends[members[rank].host].append(members[rank].end_ns - clocks[rank, iteration])
+            apart += [abs(end - sum(own) / len(own)) for own in ends.values() if len(own) > 1 for end in own]
+    return sum(apart) / len(apart) if apart else 0.0
 
 
 def _members(by_iteration: Iterations, division: Division) -> Iterator[list[UnassignedCall]]:

@@ -67,7 +67,7 @@ def is_shifted(kind: Numbers, end_ns: Numbers, other_kind: Numbers, other_end_ns
 
     This happens where windows of one loop begin in different iterations.
     """
-    width, offset = _agreement(other_end_ns - end_ns)
+    width, offset = agreement(other_end_ns - end_ns)
     if width <= thresholds.ORDER_TOLERANCE_NS:
         return False
     best = _best_shift(kind, end_ns, other_kind, other_end_ns, _FEW_COMPARISONS)
@@ -100,14 +100,14 @@ def _best_shift(
         others = slice(own.start - shift, own.stop - shift)
         agreeing = np.flatnonzero(kind[own] == other_kind[others])
         if len(agreeing) >= thresholds.LEAST_PAIRS:
-            found.append(_agreement((other_end_ns[others] - end_ns[own])[agreeing]))
+            found.append(agreement((other_end_ns[others] - end_ns[own])[agreeing]))
     if not found:
         return None
     limit = thresholds.EQUAL_SHIFT_RATIO * min(found)[0]
     return min((pair for pair in found if pair[0] <= limit), key=lambda pair: abs(pair[1]))
 
 
-def _agreement(apart_ns: Numbers) -> tuple[int, int]:
+def agreement(apart_ns: Numbers) -> tuple[int, int]:
     """Narrowest range that holds a quarter of the differences, and its middle one, ns."""
     apart = np.sort(apart_ns)
     part = min(max(thresholds.LEAST_PAIRS, int(thresholds.AGREEING_SHARE * len(apart))), len(apart))

@@ -125,7 +125,7 @@ UNSTEADY_ENDS_NS: Annotated[
         "among ranks that meet.",
         "align.membership",
     ),
-] = 5_000
+] = 2_000
 
 # Files and steps.
 LEAST_WINDOW_GAP_NS: Annotated[
