@@ -88,6 +88,10 @@ def test_pairs_of_one_host_that_end_now_earlier_and_now_later_than_the_others_di
 
     assert {group.description for _, group in infer(given, GROUPS)} == {"tensor"}
 
+    # then of gloo's calls, whose threads end when they are scheduled, such times tell nothing
+    of_hosts = [replace(call, on_device=False) for call in given]
+    assert {group.description for _, group in infer(of_hosts, GROUPS)} == {"job"}
+
 
 def test_ranks_that_meet_are_as_far_apart_in_each_iteration_as_their_clocks() -> None:
     # given calls of all four, and clocks of one host that are up to 60 us apart

@@ -25,7 +25,7 @@ _PIPELINE = re.compile(r"pipeline|(^|[^a-z])pp([^a-z]|$)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class UnassignedCall:
-    """A call whose group is not known: times in ns on the rank's own clock."""
+    """A call whose group is not known: times in ns on the rank's own clock; hosts end what they share less evenly."""
 
     rank: int
     call_id: int
@@ -33,6 +33,7 @@ class UnassignedCall:
     end_ns: int
     iteration: int | None
     host: str | None
+    on_device: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class _Fit:
         violations: calls that end before another member of their group has started.
         end_spread_ns: how far apart members of a group end, summed over groups and iterations.
         unsteady_ns: by how much that changes from one iteration to the next, or differs from how far apart the clocks
-            of a host are, whichever is more, a member (mean).
+            of a host are, whichever is more, a member (mean); 0 of calls of hosts.
     """
 
     violations: int
@@ -107,10 +108,11 @@ def _fitting(by_iteration: Iterations, divided: Sequence[Division], clocks: Cloc
 
 
 def _fit(by_iteration: Iterations, division: Division, clocks: Clocks) -> _Fit:
+    on_device = all(call.on_device for members in by_iteration.values() for call in members.values())
     return _Fit(
         _violations(by_iteration, division),
         _end_spread_ns(by_iteration, division),
-        max(_unsteady_ns(by_iteration, division), _off_clock_ns(by_iteration, division, clocks)),
+        max(_unsteady_ns(by_iteration, division), _off_clock_ns(by_iteration, division, clocks)) if on_device else 0.0,
         division,
     )
 

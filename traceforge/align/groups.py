@@ -37,7 +37,7 @@ ORDER BY run_id, rank, call_id
 """
 
 _TIMES = """
-SELECT c.rank, c.call_id, c.raw_arrival_ns, c.raw_end_ns, s.iteration, r.host
+SELECT c.rank, c.call_id, c.raw_arrival_ns, c.raw_end_ns, s.iteration, r.host, c.on_device
 FROM align.call AS c
 JOIN align.rank AS r USING (run_id, rank)
 ASOF LEFT JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
