@@ -28,6 +28,7 @@ class VerdictPanel:
         places: where, when and in which operation, a few words each.
         bound: what bounds the job, whatever was found; empty where that is not known.
         steps: what to do next.
+        since: what changed since the baseline; empty where none was given.
         further: where the whole evidence stands; empty where this is all of it.
         moment: address in the timeline of what it states; empty where there is none.
         is_comparable: whether there are iterations without it, to compare with.
@@ -41,6 +42,7 @@ class VerdictPanel:
     steps: Sequence[Advice]
     places: Sequence[str] = ()
     bound: str = ""
+    since: str = ""
     further: str = ""
     moment: str = ""
     is_comparable: bool = False

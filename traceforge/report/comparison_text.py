@@ -117,7 +117,7 @@ def subject(change: Change) -> str:
         return f"rank {clean(change.name, 20)}"
     if change.family == "cause":
         if change.name == "reference":
-            return "the work itself, at reference speed"
+            return "what all ranks do alike, at their usual pace"
         mode, _, cause = change.name.partition("/")
         return spaced(cause) if cause != "unexplained" else mode_name(mode).lower()
     if change.family in ("collective_transfer", "collective_skew"):

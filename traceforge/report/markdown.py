@@ -45,6 +45,7 @@ def _verdict(panel: VerdictPanel) -> list[str]:
     paragraphs = [
         " · ".join(filter(None, [label, places])),
         f"**{escaped(panel.headline)}**",
+        f"**{escaped(panel.since)}**" if panel.since else "",
         escaped(panel.explanation),
     ]
     if panel.bound:

@@ -6,6 +6,7 @@ whoever prints the lines must not take them for markup.
 
 from textwrap import wrap
 
+from traceforge.report.comparison_lead import against_baseline
 from traceforge.report.context import Context
 from traceforge.report.formatting import duration, percent, plain, plural
 from traceforge.report.missing_data import missing
@@ -30,6 +31,7 @@ def verdict_lines(context: Context) -> list[str]:
     )
     after = [*_cost(context), *_next(verdict.next_step)]
     trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 3)]
+    headline += _indented(against_baseline(context.comparison), 4)
     room = _LINES - len(headline) - len(after) - len(trust)
     least = len(_indented(verdict.explanation, _LEAST_EXPLAINED))
     further = _further(context)[: max(0, room - least)]

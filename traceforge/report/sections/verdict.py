@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from traceforge.report.answer_blocks import Advice, VerdictPanel
 from traceforge.report.blocks import Block, Brief, Briefs, Missing, Section, Tile, Tiles
+from traceforge.report.comparison_lead import against_baseline
 from traceforge.report.context import Context, Row
 from traceforge.report.cost import cost_tiles
 from traceforge.report.device_tools import tools_of
@@ -55,12 +56,13 @@ def _build(context: Context) -> Section | Missing:
     queries = ["verdict", "pace", *(["findings", "operations_of_findings", "bound", "cost"] if leading else [])]
     panel = VerdictPanel(
         state=state,
-        label=_LABELS.get(_kind(state, context), ""),
+        label=_label(state, context),
         headline=verdict.headline,
         explanation=_without(verdict.explanation, bound),
         steps=_steps(verdict, leading, operation, context),
         places=_places(leading, operation, context) if leading else (),
         bound=bound,
+        since=against_baseline(context.comparison),
         further=anchor(leading) if leading else "",
         moment=moment_link(leading) if leading else "",
         is_comparable=leading is not None and (leading.affected_iterations or 0) < (leading.iterations or 0),
@@ -75,6 +77,15 @@ def _colour(verdict: Verdict, leading: Finding | None) -> str:
     """The state; a finding that costs little is told apart, as it is not what the run loses most by."""
     is_small = leading is not None and leading.share is not None and leading.share < SPREAD_SHARE
     return "small_finding" if is_small else verdict.state
+
+
+def _label(state: str, context: Context) -> str:
+    """The state in a few words; a run in which nothing stands out may be slower all the same, than its baseline."""
+    comparison = context.comparison
+    if state == "nothing_significant" and comparison is not None and comparison.iteration.is_significant:
+        word = "Slower" if comparison.iteration.difference_ns > 0 else "Faster"
+        return f"{word} than the baseline"
+    return _LABELS.get(_kind(state, context), "")
 
 
 def _kind(state: str, context: Context) -> str:

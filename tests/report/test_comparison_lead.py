@@ -1,0 +1,71 @@
+"""The head of a report with a baseline: what all ranks do alike is slower, which the run alone cannot show."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.given import MS, add_run, data_parallel_job
+from traceforge import api
+from traceforge.compare import Comparison
+from traceforge.report import Report
+from traceforge.report.comparison_lead import against_baseline
+from traceforge.store.database import Store
+
+RANKS = 4
+ITERATIONS = 12
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Store]:
+    """Three runs of one job; ms of each of 12 iterations.
+
+    run       compute  reduce
+    usual     50       5
+    slower    60       5
+    network   50       15
+    """
+    with Store(None, threads=1, is_kept=False) as store:
+        for name, compute_ms, transfer_ms in (("usual", 50, 5), ("slower", 60, 5), ("network", 50, 15)):
+            jitter_ns = [[(rank * 3 + n) % 5 * 1000 for rank in range(RANKS)] for n in range(ITERATIONS)]
+            lengths = [[compute_ms * MS + extra_ns for extra_ns in row] for row in jitter_ns]
+            traces = data_parallel_job(lengths, transfer_ns=transfer_ms * MS)
+            add_run(store, *traces, run_name=name, world_size=RANKS)
+        api.analyze(store)
+        yield store
+
+
+def compared(runs: Store, run: str) -> Comparison:
+    return api.compare(runs, runs, run_before="usual", run_after=run)
+
+
+def reported(runs: Store, run: str, baseline: Comparison | None) -> Report:
+    return api.report(runs, run=run, baseline=baseline)
+
+
+def test_a_run_slower_for_all_ranks_alike_is_not_headed_nothing_significant(runs: Store) -> None:
+    # given a run in which no rank stands out, but which takes 65 ms where the baseline took 55
+    made = reported(runs, "slower", compared(runs, "slower"))
+
+    # then page, Markdown and terminal say so at once, and where the time went
+    assert "**Slower than the baseline**" in made.markdown
+    assert "Slower than the baseline" in made.html
+    told = " ".join(" ".join(made.verdict_lines[:8]).split())
+    assert "Against the baseline usual: Slower: 55.0 ms → 65.0 ms an iteration" in told
+    assert "What changed most: compute +10.0 ms" in told
+
+
+def test_a_slower_network_is_told_by_phase_and_collective(runs: Store) -> None:
+    told = " ".join(against_baseline(compared(runs, "network")).split())
+    assert told.endswith("What changed most: transfer +10.0 ms (in all_reduce of 2.05 kB to 4.10 kB, 4 ranks).")
+
+
+def test_where_nothing_changed_nothing_is_named(runs: Store) -> None:
+    found = api.compare(runs, runs, run_before="usual", run_after="usual")
+    assert against_baseline(found).startswith("Against the baseline usual: No significant change: ")
+    assert "What changed" not in against_baseline(found)
+
+
+def test_without_a_baseline_the_head_says_nothing_of_one(runs: Store) -> None:
+    made = reported(runs, "slower", None)
+    assert "baseline" not in " ".join(made.verdict_lines)
+    assert "**Nothing significant**" in made.markdown
