@@ -11,12 +11,13 @@ from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from traceforge.compare import Comparison, OperationChange
+    from traceforge.compare import Change, Comparison, OperationChange
 
 _LINES = 15
 _WIDTH = 100
 _MOST_A_FAMILY = 3
 _MOST_A_LEVEL = 2
+_LETTERS = 21
 
 
 def compare(
@@ -57,35 +58,57 @@ def compare(
 
 
 def comparison_lines(found: "Comparison") -> list[str]:
-    """The comparison as at most 15 lines of plain text."""
+    """The comparison as at most 15 lines of plain text; how many changes there was no room for is said."""
     from textwrap import wrap
 
     from traceforge.report import comparison_text as words
-    from traceforge.report.formatting import plain
+    from traceforge.report.formatting import plain, plural
 
     lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=2)
     lines += _labelled("tail", words.tail(found))
     warned = [line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable: {warning}")]
-    changed = [one for one in found.findings if one.turn != "same"][:_MOST_A_FAMILY]
-    rows = [line for one in changed for line in _labelled("found", words.turned(one))]
-    worked = [one for one in found.operations if one.is_significant][:_MOST_A_FAMILY]
-    rows += [_worked(one) for one in worked]
-    for family in words.FAMILY_TITLES:
-        for change in found.of(family, only_significant=True)[:_MOST_A_FAMILY]:
-            lead = f"  {family.replace('_', ' ') + ':':<20} {words.subject(change)}: "
-            line = lead + words.moved(change)
-            rows.append(line if len(line) <= _WIDTH else lead + words.moved(change, with_interval=False))
-    finer = [one for one in found.details if one.is_significant]
-    for level in ("shapes", "kernel", "module"):
-        rows += [_worked(one) for one in [one for one in finer if one.level == level][:_MOST_A_LEVEL]]
-    if not rows:
-        rows = [f"  {words.summary(found)}"]
     scatter = [line for text in words.paced(found)[:2] for line in _labelled("paced", text)]
     scatter += _labelled("note", words.ONE_RUN_EACH)
+    shown, left = _changes(found)
     room = _LINES - len(lines) - len(warned) - len(scatter)
-    if len(rows) > room:
-        rows = [*rows[: room - 1], f"  … and {len(rows) - room + 1} more significant changes"]
-    return plain([*lines, *rows, *warned, *scatter][:_LINES])
+    while sum(map(len, shown)) + bool(left) > room:
+        shown, left = shown[:-1], left + 1
+    rows = [line for lines_of_one in shown for line in lines_of_one]
+    if left:
+        rows.append(f"  … and {plural(left, 'more significant change')}")
+    return plain([*lines, *(rows or [f"  {words.summary(found)}"]), *warned, *scatter][:_LINES])
+
+
+def _changes(found: "Comparison") -> tuple[list[list[str]], int]:
+    """The lines of each significant change, the most telling first, and how many more there are."""
+    from traceforge.report import comparison_text as words
+
+    turned = [_labelled("found", words.turned(one)) for one in found.findings if one.turn != "same"]
+    families = [turned, _of_level(found, "operation")]
+    families += [[_moved(change) for change in found.of(one, only_significant=True)] for one in words.FAMILY_TITLES]
+    most = [_MOST_A_FAMILY] * len(families)
+    for level in ("shapes", "kernel", "module"):
+        families.append(_of_level(found, level))
+        most.append(_MOST_A_LEVEL)
+    shown = [lines for rows, count in zip(families, most, strict=True) for lines in rows[:count]]
+    return shown, sum(map(len, families)) - len(shown)
+
+
+def _of_level(found: "Comparison", level: str) -> list[list[str]]:
+    """Lines of the work grouped in one way; what came in the place of other work in a line of its own, first."""
+    from traceforge.report.replaced_work import is_replaced, kept, replaced
+
+    changes = [one for one in found.work if one.level == level]
+    first = [_labelled(level, replaced(changes), _LETTERS)] if is_replaced(changes) else []
+    return [*first, *([_worked(one)] for one in kept(changes))]
+
+
+def _moved(change: "Change") -> list[str]:
+    from traceforge.report import comparison_text as words
+
+    lead = f"  {change.family.replace('_', ' ') + ':':<20} {words.subject(change)}: "
+    line = lead + words.moved(change)
+    return [line if len(line) <= _WIDTH else lead + words.moved(change, with_interval=False)]
 
 
 def _worked(change: "OperationChange") -> str:
@@ -98,8 +121,8 @@ def _worked(change: "OperationChange") -> str:
     return longer if len(longer) <= _WIDTH else line
 
 
-def _labelled(label: str, text: str) -> list[str]:
+def _labelled(label: str, text: str, letters: int = 7) -> list[str]:
     from textwrap import wrap
 
-    lead = f"  {label + ':':<7}"
+    lead = f"  {label + ':':<{letters}}"
     return wrap(lead + text, _WIDTH, subsequent_indent=" " * len(lead), max_lines=2, placeholder=" …")

@@ -6,13 +6,22 @@ WITH recorded AS (
   JOIN operation.judged_iteration USING (run_id, iteration)
   GROUP BY w.run_id, w.rank
 ),
+lasting AS (
+  -- A compiler numbers its kernels anew when any of them changes: the number is no part of the name from run to run.
+  SELECT
+    * REPLACE (
+      REGEXP_REPLACE(operation, '^(triton_(?:poi|red|per|tem)_\w*?)_\d+\z', '\1') AS operation,
+      REGEXP_REPLACE(kernel, '^(triton_(?:poi|red|per|tem)_\w*?)_\d+\z', '\1') AS kernel
+    )
+  FROM operation.kernel
+),
 work AS (
   SELECT
     k.rank, r.iterations, k.duration_ns, k.kernel, k.module, k.flops, k.operation_calls, k.calls AS kernel_calls,
     COALESCE(k.operation, k.kernel) AS operation,
     k.operation || ' ' || k.shapes AS shapes,
     CASE WHEN k.operation IS NULL OR k.joined = 'host' THEN k.calls ELSE k.operation_calls END AS calls
-  FROM operation.kernel AS k
+  FROM lasting AS k
   JOIN recorded AS r USING (run_id, rank)
   WHERE k.run_id = $run_id AND k.class NOT IN ('communication', 'communication_call', 'host_communication')
 ),

@@ -34,6 +34,7 @@ from traceforge.report.comparison_text import (
 from traceforge.report.context import Context
 from traceforge.report.formatting import capital, clean, duration, duration_range, plural, signed, tflops
 from traceforge.report.plugin import Plugin
+from traceforge.report.replaced_work import is_replaced, replaced
 from traceforge.thresholds import compare
 
 _WORK_COLUMNS = (
@@ -103,7 +104,8 @@ def _operations(comparison: Comparison) -> TableFigure:
         "Means of the ranks' iterations; numbers of calls are counted, times are tested over ranks (Student's t, Holm)."
     )
     table = Table.of(rows, columns, _MOST_ROWS)
-    return TableFigure("comparison-operations", caption, table, ["comparison/operation"], [note])
+    notes = [note, *([f"Work in the place of other work: {replaced(rows)}."] if is_replaced(rows) else [])]
+    return TableFigure("comparison-operations", caption, table, ["comparison/operation"], notes)
 
 
 def _details(comparison: Comparison) -> TableFigure:
