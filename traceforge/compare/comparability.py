@@ -45,8 +45,10 @@ class JobFacts:
     """Facts of a job; None where no trace states them.
 
     Attributes:
+        overlapping_ns: mean time from the start of an iteration to that of the next, ns, where they overlap: what one
+            takes of the job's time, less than it lasts. None where they do not overlap.
         is_split: whether waiting and transfer are told apart (see timeline.coverage).
-        calls: collectives per iteration by op, size and ranks.
+        calls: collectives of a rank per iteration, by op, size and ranks.
     """
 
     run_name: str
@@ -60,12 +62,13 @@ class JobFacts:
     dtype: str | None
     residual_ns: int
     is_split: bool | None
+    overlapping_ns: int | None
     reference: str
     calls: Mapping[str, float]
 
     @property
     def calls_by_op(self) -> dict[str, float]:
-        """Collectives per iteration by operation."""
+        """Collectives of a rank per iteration, by operation."""
         result: dict[str, float] = {}
         for name, calls in self.calls.items():
             op = name.partition("/")[0]

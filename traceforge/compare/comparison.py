@@ -111,6 +111,14 @@ class Comparison:
         return None if whole.low_ns is None or whole.high_ns is None else (whole.high_ns - whole.low_ns) / 2
 
     @property
+    def pace_ns(self) -> tuple[float, float] | None:
+        """What an iteration takes of the job's time in both runs, ns; None where in neither iterations overlap."""
+        paces = self.before.overlapping_ns, self.after.overlapping_ns
+        if paces == (None, None):
+            return None
+        return paces[0] or self.iteration.before_ns, paces[1] or self.iteration.after_ns
+
+    @property
     def is_judged(self) -> bool:
         """Whether `no significant change` would mean something: enough iterations, and scatter that hides little."""
         if self.iteration.is_significant:

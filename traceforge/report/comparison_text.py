@@ -31,8 +31,8 @@ from traceforge.thresholds import report as thresholds
 FAMILY_TITLES = {
     "phase": "By phase (mean over ranks)",
     "cause": "By cause (adds up to the iteration)",
-    "collective_transfer": "By collective: transfer, summed over the calls of an iteration",
-    "collective_skew": "By collective: first to last arrival, summed over the calls of an iteration",
+    "collective_transfer": "By collective: transfer, summed over a rank's calls in an iteration, hidden or not",
+    "collective_skew": "By collective: first to last arrival, summed over a rank's calls in an iteration",
     "rank_work": "By rank: own work (all but waiting and transfer)",
     "rank_delay": "By rank: delay attributed to it",
 }
@@ -49,6 +49,20 @@ ONE_RUN_EACH = (
 
 def headline(comparison: Comparison) -> str:
     """The answer in one sentence."""
+    return _answer(comparison) + _pace(comparison)
+
+
+def _pace(comparison: Comparison) -> str:
+    """How often an iteration begins, where they overlap, so that their durations overstate what a step takes."""
+    paces = comparison.pace_ns
+    if paces is None:
+        return ""
+    before_ns, after_ns = paces
+    relative = ratio_change(after_ns / before_ns)
+    return f"; they overlap, one begins every {duration(before_ns)} → {duration(after_ns)} ({relative})"
+
+
+def _answer(comparison: Comparison) -> str:
     whole = comparison.iteration
     times = f"{duration(whole.before_ns)} → {duration(whole.after_ns)} an iteration"
     slow = _slow_iterations(comparison)
@@ -230,6 +244,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "run": {"run": clean(comparison.after.run_name), "iterations": comparison.after.iterations},
         "iteration": _change_document(comparison.iteration),
         "judged": comparison.is_judged,
+        "pace": _pace_document(comparison),
         "slower_share": share(comparison.slower_share),
         "findings": [_finding_document(one) for one in comparison.findings],
         "operations": [_operation_document(one) for one in comparison.operations[:MOST_ENTRIES]],
@@ -243,6 +258,11 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         ],
         **({"paced": list(comparison.paced)} if comparison.paced else {}),
     }
+
+
+def _pace_document(comparison: Comparison) -> dict[str, object] | None:
+    paces = comparison.pace_ns
+    return None if paces is None else {"baseline_ns": whole(paces[0]), "run_ns": whole(paces[1])}
 
 
 def _finding_document(finding: FindingChange) -> dict[str, object]:

@@ -1,4 +1,4 @@
--- Collectives by op, size class and ranks: mean calls in a judged iteration.
+-- Collectives by op, size class and ranks: mean calls of a rank that takes part, in a judged iteration.
 WITH judged AS (
   SELECT run_id, iteration
   FROM timeline.iteration
@@ -9,9 +9,10 @@ SELECT
     '{}/{}/{}', COALESCE(c.op, 'unknown'),
     COALESCE(CAST(CAST(POW(2, FLOOR(LOG2(NULLIF(c.size_bytes, 0)))) AS BIGINT) AS VARCHAR), ''), k.size
   ) AS name,
-  COUNT(DISTINCT c.match_id) / (SELECT COUNT(*) FROM judged) AS calls
+  COUNT(*) / COUNT(DISTINCT a.rank) / (SELECT COUNT(*) FROM judged) AS calls
 FROM timeline.collective AS c
 JOIN timeline.communicator AS k USING (run_id, communicator_id)
-SEMI JOIN judged USING (run_id, iteration)
+JOIN timeline.arrival AS a USING (run_id, collective_id)
+SEMI JOIN judged AS j ON c.run_id = j.run_id AND c.iteration = j.iteration
 GROUP BY ALL
 ORDER BY name

@@ -1,14 +1,34 @@
--- From the last arrival to the last end of complete collectives by op, size class and ranks in each judged iteration, sum over the calls, ns.
+-- From the last arrival to the last end of complete collectives by op, size class and ranks in each judged iteration, sum over the calls of a rank, mean over the ranks that take part, ns.
+WITH judged AS (
+  SELECT run_id, iteration
+  FROM timeline.iteration
+  WHERE run_id = $run_id AND NOT is_warmup AND NOT is_partial
+),
+joined AS (
+  SELECT
+    c.iteration,
+    a.rank,
+    c.transfer_ns,
+    FORMAT(
+      '{}/{}/{}', COALESCE(c.op, 'unknown'),
+      COALESCE(CAST(CAST(POW(2, FLOOR(LOG2(NULLIF(c.size_bytes, 0)))) AS BIGINT) AS VARCHAR), ''), k.size
+    ) AS name
+  FROM timeline.collective AS c
+  JOIN timeline.communicator AS k USING (run_id, communicator_id)
+  JOIN timeline.arrival AS a USING (run_id, collective_id)
+  SEMI JOIN judged AS j ON c.run_id = j.run_id AND c.iteration = j.iteration
+  WHERE c.complete
+),
+members AS (
+  SELECT name, COUNT(DISTINCT rank) AS ranks
+  FROM joined
+  GROUP BY name
+)
 SELECT
   c.iteration,
-  FORMAT(
-    '{}/{}/{}', COALESCE(c.op, 'unknown'),
-    COALESCE(CAST(CAST(POW(2, FLOOR(LOG2(NULLIF(c.size_bytes, 0)))) AS BIGINT) AS VARCHAR), ''), k.size
-  ) AS name,
-  CAST(SUM(c.transfer_ns) AS DOUBLE) AS value
-FROM timeline.collective AS c
-JOIN timeline.communicator AS k USING (run_id, communicator_id)
-JOIN timeline.iteration AS i USING (run_id, iteration)
-WHERE c.run_id = $run_id AND c.complete AND NOT i.is_warmup AND NOT i.is_partial
-GROUP BY ALL
+  name,
+  SUM(c.transfer_ns) / ANY_VALUE(m.ranks) AS value
+FROM joined AS c
+JOIN members AS m USING (name)
+GROUP BY c.iteration, name
 ORDER BY c.iteration, name

@@ -18,6 +18,8 @@ SELECT
    WHERE c.run_id = r.run_id) AS dtype,
   (SELECT COALESCE(MAX(k.residual_ns), 0) FROM align.clock AS k WHERE k.run_id = r.run_id) AS residual_ns,
   (SELECT k.is_split FROM timeline.coverage AS k WHERE k.run_id = r.run_id) AS is_split,
+  (SELECT CASE WHEN p.pace_ns < p.duration_ns THEN p.pace_ns END
+   FROM attribute.pace AS p WHERE p.run_id = r.run_id) AS overlapping_ns,
   a.reference
 FROM meta.run AS r
 CROSS JOIN meta.analysis AS a
