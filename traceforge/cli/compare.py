@@ -64,7 +64,8 @@ def comparison_lines(found: "Comparison") -> list[str]:
     from traceforge.report import comparison_text as words
     from traceforge.report.formatting import plain, plural
 
-    lines = wrap(f"COMPARED with {found.before.run_name}: {words.headline(found)}", _WIDTH, max_lines=3, placeholder=" …")
+    answer = f"COMPARED with {found.before.run_name}: {words.headline(found)}"
+    lines = wrap(answer, _WIDTH, max_lines=3, placeholder=" …")
     lines += _labelled("tail", words.tail(found))
     warned = [line for warning in words.warnings(found)[:2] for line in _labelled("warn", f"not comparable: {warning}")]
     scatter = [line for text in words.paced(found)[:2] for line in _labelled("paced", text)]

@@ -6,6 +6,8 @@ The terminal and the page say the same. Where a change is not more than scatter 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from traceforge.compare import Change, Comparison, FindingChange, OperationChange
 from traceforge.report.formatting import (
     capital,
@@ -65,11 +67,11 @@ def _pace(comparison: Comparison) -> str:
 def _answer(comparison: Comparison) -> str:
     whole = comparison.iteration
     times = f"{duration(whole.before_ns)} → {duration(whole.after_ns)} an iteration"
-    slow = _slow_iterations(comparison)
+    slow = _clearly_slow_iterations(comparison)
     is_episode = slow >= max(
         thresholds.LEAST_EPISODE_ITERATIONS, thresholds.LEAST_EPISODE_SHARE * len(comparison.durations_ns[1])
     )
-    but = f"but {slow} iterations are slower than any before: an episode, or a change that comes and goes"
+    but = f"but {slow} iterations are clearly slower than any before: an episode, or a change that comes and goes"
     if not comparison.is_judged:
         why = f"Cannot be judged: {times} ({_ratio(whole)}), from {_counts(comparison)}; {_unseen(comparison)}"
         return f"{why}, {but}" if is_episode else why
@@ -114,6 +116,14 @@ def _percent_range(change: Change) -> str:
 def _slow_iterations(comparison: Comparison) -> int:
     before, after = comparison.durations_ns
     return int((after > before.max()).sum())
+
+
+def _clearly_slow_iterations(comparison: Comparison) -> int:
+    """Those that are slower than the baseline's slowest by more than the scatter of iterations explains."""
+    before, after = comparison.durations_ns
+    distance_ns = thresholds.EPISODE_DISTANCE * (before.max() - np.median(before))
+    margin_ns = max(distance_ns, compare.LEAST_SHARE * before.mean())
+    return int((after > before.max() + margin_ns).sum())
 
 
 def tail(comparison: Comparison) -> str:

@@ -26,6 +26,15 @@ LEAST_EPISODE_ITERATIONS: Annotated[
     ),
 ] = 3
 
+EPISODE_DISTANCE: Annotated[
+    float,
+    Meaning(
+        "times the baseline's slowest iteration less its median",
+        "Iterations of an episode are slower than its slowest by as much, as among more iterations some are by chance.",
+        "headline of a comparison",
+    ),
+] = 1.0
+
 LEAST_EPISODE_SHARE: Annotated[
     float,
     Meaning("share of iterations", "An episode covers at least this much of the run.", "headline of a comparison"),
