@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.given import MS, add_run, data_parallel_job
+from tests.given import MS, Trace, add_run, data_parallel_job
 from traceforge import api
 from traceforge.compare import Comparison
 from traceforge.report import Report
@@ -15,21 +15,48 @@ RANKS = 4
 ITERATIONS = 12
 
 
+def reducing_from(begin_ms: int) -> list[Trace]:
+    """Ranks that compute 50 ms in each iteration, and reduce for 5 ms from a moment on.
+
+    from 45   |compute··········|      from 50   |compute··········|reduce|
+                         |reduce|
+    """
+    traces = [Trace(rank) for rank in range(RANKS)]
+    for trace in traces:
+        for number in range(ITERATIONS):
+            start = number * 60 * MS
+            reduced = start + begin_ms * MS, start + (begin_ms + 5) * MS
+            trace.step(number, start, max(start + 50 * MS, reduced[1])).kernel(start, start + 50 * MS)
+            trace.collective(*reduced, issue_ns=start + MS)
+    return traces
+
+
 @pytest.fixture(scope="module")
 def runs() -> Iterator[Store]:
-    """Three runs of one job; ms of each of 12 iterations.
+    """Runs of one job; ms of each of 12 iterations.
 
     run       compute  reduce
     usual     50       5
     slower    60       5
     network   50       15
+    late      50       5, rank 1 computes 62
     """
     with Store(None, threads=1, is_kept=False) as store:
-        for name, compute_ms, transfer_ms in (("usual", 50, 5), ("slower", 60, 5), ("network", 50, 15)):
-            jitter_ns = [[(rank * 3 + n) % 5 * 1000 for rank in range(RANKS)] for n in range(ITERATIONS)]
+        for name, compute_ms, transfer_ms in (
+            ("usual", 50, 5),
+            ("slower", 60, 5),
+            ("network", 50, 15),
+            ("late", 50, 5),
+        ):
+            late_ns = [12 * MS if name == "late" and rank == 1 else 0 for rank in range(RANKS)]
+            jitter_ns = [
+                [(rank * 3 + n) % 5 * 1000 + late_ns[rank] for rank in range(RANKS)] for n in range(ITERATIONS)
+            ]
             lengths = [[compute_ms * MS + extra_ns for extra_ns in row] for row in jitter_ns]
             traces = data_parallel_job(lengths, transfer_ns=transfer_ms * MS)
             add_run(store, *traces, run_name=name, world_size=RANKS)
+        for name, begin_ms in (("overlapped", 45), ("after", 50)):
+            add_run(store, *reducing_from(begin_ms), run_name=name, world_size=RANKS)
         api.analyze(store)
         yield store
 
@@ -57,6 +84,20 @@ def test_a_run_slower_for_all_ranks_alike_is_not_headed_nothing_significant(runs
 def test_a_slower_network_is_told_by_phase_and_collective(runs: Store) -> None:
     told = " ".join(against_baseline(compared(runs, "network")).split())
     assert told.endswith("What changed most: transfer +10.0 ms (in all_reduce of 2.05 kB to 4.10 kB, 4 ranks).")
+
+
+def test_transfers_that_take_as_long_but_are_no_longer_hidden_are_told_from_slow_ones(runs: Store) -> None:
+    found = api.compare(runs, runs, run_before="overlapped", run_after="after")
+    told = " ".join(against_baseline(found).split())
+    assert "transfer +5.00 ms (transfers take 5.00 ms → 5.00 ms, less of it hidden behind other work)" in told
+
+
+def test_a_finding_that_the_verdict_names_is_not_told_twice(runs: Store) -> None:
+    found = compared(runs, "late")
+    made = " ".join(" ".join(reported(runs, "late", found).verdict_lines).split())
+    assert made.count("Rank 1 computes longer") == 1
+    assert "This finding is new. What changed most: wait" in made
+    assert "New: Rank 1 computes longer" in against_baseline(found)
 
 
 def test_where_nothing_changed_nothing_is_named(runs: Store) -> None:

@@ -83,9 +83,12 @@ def comparison_lines(found: "Comparison") -> list[str]:
 def _changes(found: "Comparison") -> tuple[list[list[str]], int]:
     """The lines of each significant change, the most telling first, and how many more there are."""
     from traceforge.report import comparison_text as words
+    from traceforge.report.comparison_lead import overlap
 
     turned = [_labelled("found", words.turned(one)) for one in found.findings if one.turn != "same"]
     families = [turned, _of_level(found, "operation")]
+    hidden = overlap(found)
+    families += [[_labelled("overlap", hidden, _LETTERS)] if hidden else []]
     families += [[_moved(change) for change in found.of(one, only_significant=True)] for one in words.FAMILY_TITLES]
     most = [_MOST_A_FAMILY] * len(families)
     for level in ("shapes", "kernel", "module"):

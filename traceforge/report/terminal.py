@@ -31,7 +31,7 @@ def verdict_lines(context: Context) -> list[str]:
     )
     after = [*_cost(context), *_next(verdict.next_step)]
     trust = [*_labelled("runs", agreement(read_other_runs(context)), 3), *_labelled("trust", _trust(context), 3)]
-    headline += _indented(against_baseline(context.comparison), 4)
+    headline += _indented(against_baseline(context.comparison, verdict.headline), 4)
     room = _LINES - len(headline) - len(after) - len(trust)
     least = len(_indented(verdict.explanation, _LEAST_EXPLAINED))
     further = _further(context)[: max(0, room - least)]

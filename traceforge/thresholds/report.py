@@ -35,6 +35,15 @@ EPISODE_DISTANCE: Annotated[
     ),
 ] = 1.0
 
+HIDDEN_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the change of what is not hidden",
+        "Where transfers themselves change by less, that change is of how much of them is hidden.",
+        "what changed since a baseline",
+    ),
+] = 0.5
+
 LEAST_EPISODE_SHARE: Annotated[
     float,
     Meaning("share of iterations", "An episode covers at least this much of the run.", "headline of a comparison"),

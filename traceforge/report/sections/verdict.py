@@ -62,7 +62,7 @@ def _build(context: Context) -> Section | Missing:
         steps=_steps(verdict, leading, operation, context),
         places=_places(leading, operation, context) if leading else (),
         bound=bound,
-        since=against_baseline(context.comparison),
+        since=against_baseline(context.comparison, verdict.headline),
         further=anchor(leading) if leading else "",
         moment=moment_link(leading) if leading else "",
         is_comparable=leading is not None and (leading.affected_iterations or 0) < (leading.iterations or 0),
@@ -228,9 +228,11 @@ def _baseline_tile(context: Context) -> Tile | None:
     found = context.comparison.iteration
     if not found.before_ns:
         return None
-    note = f"{duration(found.before_ns)} before, {duration(found.after_ns)} now"
+    before_ns, after_ns = context.comparison.pace_ns or (found.before_ns, found.after_ns)
+    note = f"{duration(before_ns)} before, {duration(after_ns)} now"
+    note += "" if context.comparison.pace_ns is None else ", from the start of one to the next"
     note += "" if found.is_significant else "; within the scatter"
-    return Tile(f"{change(found.after_ns / found.before_ns)}", "Iteration against baseline", note)
+    return Tile(f"{change(after_ns / before_ns)}", "Iteration against baseline", note)
 
 
 def _job_tiles(context: Context) -> list[Tile]:
