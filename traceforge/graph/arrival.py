@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.graph.arrival_order import CROSSED, as_met, with_positions
-from traceforge.graph.common_waits import KEY, common_waits, with_common_waits
+from traceforge.graph.common_waits import KEY, common_waits, rare_waits, with_common_waits, without_chance_waits
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -166,6 +166,8 @@ def rows(store: Store) -> Iterator[pl.DataFrame]:
             frames.append(arrivals.filter(_LEFT_OUT[code].which).select("run_id", "iteration").unique())
         found.append(_chained(arrivals))
     _note_irregular(store, irregular)
+    rare = rare_waits(found)
+    found = [without_chance_waits(own, rare) for own in found]
     common = common_waits(found)
     for own in found:
         yield with_common_waits(own, common).select(*KEY, *_COLUMNS)
@@ -225,7 +227,7 @@ def _chained(arrivals: pl.DataFrame) -> pl.DataFrame:
     return arrivals.with_columns(
         calls=pl.len().over(KEY),
         until_ns=pl.col("arrival_ns").shift(-1).over(KEY).fill_null(pl.col("window_end_ns")),
-    ).select(*KEY, *_COLUMNS, "in_step", "calls", "until_ns")
+    ).select(*KEY, *_COLUMNS, "in_step", "calls", "until_ns", "awaited_ns")
 
 
 def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame:
@@ -236,10 +238,12 @@ def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame
     """
     start, end, ahead, rank = (arrivals[name].to_numpy() for name in ("arrival_ns", "end_ns", "ahead_ns", "rank"))
     of_exposed, since, until = (exposed[name].to_numpy() for name in ("rank", "start_ns", "end_ns"))
-    blocks, ready = np.zeros(len(start), dtype=np.bool_), start.copy()
+    blocks, ready, lasted = np.zeros(len(start), dtype=np.bool_), start.copy(), np.zeros(len(start), dtype=np.int64)
     for first, last in pairwise(_edges(rank)):
         some = slice(*np.searchsorted(of_exposed, [rank[first], rank[first] + 1]))
-        blocks[first:last] = _blocked(union(since[some], until[some]), end[first:last])
+        alone = union(since[some], until[some])
+        blocks[first:last] = _blocked(alone, end[first:last])
+        lasted[first:last] = _lasted(alone, end[first:last])
         if ahead[first:last].any():
             passed = _passed(arrivals[first:last], blocks[first:last])
             earlier = np.maximum(start[first:last] - ahead[first:last], passed)
@@ -249,7 +253,9 @@ def _with_awaited(arrivals: pl.DataFrame, exposed: pl.DataFrame) -> pl.DataFrame
     chains = arrivals.with_columns(arrival_ns=pl.Series(ready)).with_columns(
         arrival_ns=pl.max_horizontal(pl.col("arrival_ns").cum_max().over("rank", "iteration"), "start_ns")
     )
-    return chains.with_columns(awaited=_awaited(chains, blocks))
+    rows_awaited = _awaited(chains, blocks)
+    awaited_ns = pl.Series(lasted).gather(rows_awaited)
+    return chains.with_columns(awaited=chains["collective_id"].gather(rows_awaited), awaited_ns=awaited_ns)
 
 
 def _after_rounding(
@@ -267,6 +273,15 @@ def _after_rounding(
 def _blocked(exposed: Intervals, end_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether nothing but communication ran when collectives ended, or until so shortly before that it is rounding."""
     return active(exposed, end_ns - 1) | active(exposed, end_ns - 1 - thresholds.EARLIEST_START_NS)
+
+
+def _lasted(exposed: Intervals, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For how long nothing but communication had run when collectives ended, ns; 0 where other work ran."""
+    if not len(exposed.starts_ns):
+        return np.zeros(len(end_ns), dtype=np.int64)
+    place = np.searchsorted(exposed.starts_ns, end_ns - 1, side="right") - 1
+    result: NDArray[np.int64] = np.where(place >= 0, end_ns - exposed.starts_ns[np.maximum(place, 0)], 0)
+    return result
 
 
 def _passed(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -293,7 +308,7 @@ def _passed(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> NDArray[np.int64]
 
 
 def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
-    """The collective that ranks await after each arrival; null where they await none before their next arrival.
+    """Row of the collective that ranks await after each arrival; null where they await none before their next arrival.
 
     Args:
         blocks: whether nothing but communication runs when a collective ends.
@@ -313,7 +328,7 @@ def _awaited(frame: pl.DataFrame, blocks: NDArray[np.bool_]) -> pl.Series:
     by_end = candidates[np.argsort(end[candidates], kind="stable")]
     awaited = np.full(len(arrival), -1, dtype=np.int64)
     awaited[slot[by_end]] = by_end  # of several collectives the last end counts
-    return frame["collective_id"].gather(pl.Series(awaited).replace(-1, None))
+    return pl.Series(awaited).replace(-1, None)
 
 
 def _with_other_meetings(arrivals: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,15 @@ LEAST_SHARE_OF_COMMON_WAIT: Annotated[
     float, Meaning("share of ranks", "A wait that fewer have is not the program's.", "graph.arrival.awaited_position")
 ] = 0.5
 
+SHORTEST_RARE_WAIT_NS: Annotated[
+    float,
+    Meaning(
+        "ns",
+        "A wait that few ranks have is none if it is shorter: the collective ended between two kernels.",
+        "graph.arrival.awaited_position",
+    ),
+] = 10_000
+
 MOST_OUTLASTED_SHARE: Annotated[
     float,
     Meaning(
