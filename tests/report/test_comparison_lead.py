@@ -1,12 +1,13 @@
 """The head of a report with a baseline: what all ranks do alike is slower, which the run alone cannot show."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.given import MS, Trace, add_run, data_parallel_job
 from traceforge import api
-from traceforge.compare import Comparison
+from traceforge.compare import Comparison, FindingChange
 from traceforge.report import Report
 from traceforge.report.comparison_lead import against_baseline
 from traceforge.store.database import Store
@@ -98,6 +99,18 @@ def test_a_finding_that_the_verdict_names_is_not_told_twice(runs: Store) -> None
     assert made.count("Rank 1 computes longer") == 1
     assert "This finding is new. What changed most: wait" in made
     assert "New: Rank 1 computes longer" in against_baseline(found)
+
+
+def test_hosts_that_findings_of_the_baseline_name_are_redacted(runs: Store) -> None:
+    # given a finding of the baseline about a host on which this run has no rank
+    named = "secret-node7"
+    gone = FindingChange("gone", "slow_compute", "host", named, "", f"All ranks of {named} compute longer.", MS, None)
+    found = replace(compared(runs, "slower"), findings=[gone])
+
+    made = api.report(runs, run="slower", baseline=found, redact=True)
+    told = " ".join([made.html, made.markdown, *made.verdict_lines, str(made.summary["comparison"])])
+    assert named not in told
+    assert "Gone: All ranks of host-" in " ".join(" ".join(made.verdict_lines).split())
 
 
 def test_where_nothing_changed_nothing_is_named(runs: Store) -> None:

@@ -106,11 +106,18 @@ def build_summary(store: Store, *, run_id: int) -> dict[str, object]:
 
 
 def _redacted(comparison: Comparison, redaction: Redaction) -> Comparison:
-    """The comparison without the names of its runs, which are all the names it holds."""
+    """The comparison without the names of its runs, and of hosts that findings of either name."""
     before, after = (
         replace(job, run_name=redaction.name("job", job.run_name)) for job in (comparison.before, comparison.after)
     )
-    return replace(comparison, before=before, after=after)
+    for one in comparison.findings:
+        if one.subject_kind == "host":
+            redaction.name("host", one.subject)  # the baseline may have run on hosts that this run has not
+    findings = [
+        replace(one, subject=redaction.text(one.subject), summary=redaction.text(one.summary))
+        for one in comparison.findings
+    ]
+    return replace(comparison, before=before, after=after, findings=findings)
 
 
 def _render(context: Context, *, as_fragment: bool) -> tuple[str, str]:
