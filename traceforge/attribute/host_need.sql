@@ -1,7 +1,7 @@
 -- What each host needs for itself in each whole iteration, of runs in attribute.host_pace.
 --
 -- A host of which nothing is recorded while its device has no work works in Python, or waits for another host. As one of them is
--- the last and waits for none, what all of them have in an iteration is work. So it is of fetching input, which may wait.
+-- the last and waits for none, what all of them have in an iteration is work. So it is with fetching input, which may wait.
 -- Scope: run
 CREATE OR REPLACE TABLE attribute.host_need (
   -- Joins meta.run.run_id.
@@ -10,21 +10,21 @@ CREATE OR REPLACE TABLE attribute.host_need (
   rank,
   -- Iteration number; those of warm-up, and those that are not whole, are absent.
   iteration,
-  -- Time in which the host surely works, ns: what it does, and the least of the hosts' `unnamed_ns`; its fetching and that,
-  -- together, are no less than the least of the hosts'.
+  -- Time in which the host surely works, ns: what it does, and the least of the hosts' `unnamed_ns`; it fetches input for no
+  -- less than the host that does for the shortest time.
   host_ns,
   -- Of that, fetching input, ns.
   input_ns
 ) AS
 SELECT
   h.run_id, h.rank, h.iteration,
-  CAST(SUM(h.host_ns + GREATEST(h.least_unnamed_ns, h.least_fetching_ns - h.input_ns)) AS BIGINT),
+  CAST(SUM(h.host_ns + h.least_unnamed_ns + GREATEST(0, h.least_fetching_ns - h.input_ns)) AS BIGINT),
   CAST(SUM(h.input_ns) AS BIGINT)
 FROM (
   SELECT
     run_id, rank, iteration, host_ns, input_ns,
     MIN(unnamed_ns) OVER (PARTITION BY run_id, iteration) AS least_unnamed_ns,
-    MIN(input_ns + unnamed_ns) OVER (PARTITION BY run_id, iteration) AS least_fetching_ns
+    MIN(input_ns + fetching_wait_ns) OVER (PARTITION BY run_id, iteration) AS least_fetching_ns
   FROM attribute.host_pace
 ) AS h
 JOIN timeline.iteration AS i USING (run_id, iteration)

@@ -19,7 +19,7 @@ from traceforge.replay.reference import references
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.timeline.host_work import by_cause, explained, host_work
-from traceforge.timeline.layers import Intervals, Times, covered_before, intersect, join
+from traceforge.timeline.layers import Intervals, Times, covered_before, intersect, join, subtract
 from traceforge.timeline.rank_events import NO_EVENTS, RankEvents, read_events
 
 _STEPS = """
@@ -37,6 +37,7 @@ _PACE = _KEY | {
     "step_ns": pl.Int64,
     "host_ns": pl.Int64,
     "input_ns": pl.Int64,
+    "fetching_wait_ns": pl.Int64,
     "unnamed_ns": pl.Int64,
 }
 
@@ -98,12 +99,14 @@ def _of_batch(store: Store, batch: RankBatch) -> Iterator[HostLook]:
 def _look(events: RankEvents, key: pl.DataFrame, edges: Sequence[Times]) -> HostLook:
     step_ns = edges[1] - edges[0]
     working = host_work(events, float(np.median(step_ns)))
-    fetching = intersect(working, events.training.get("input", NO_EVENTS).union())
+    spans = events.training.get("input", NO_EVENTS).union()
+    fetching, waiting = intersect(working, spans), subtract(spans, working)
     known = join(working, explained(events))
     pace = key.with_columns(
         step_ns=pl.Series(step_ns),
         host_ns=pl.Series(_inside(working, edges)),
         input_ns=pl.Series(_inside(fetching, edges)),
+        fetching_wait_ns=pl.Series(_inside(waiting, edges)),
         unnamed_ns=pl.Series(step_ns - _inside(known, edges)),
     )
     spent = [

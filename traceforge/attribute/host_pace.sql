@@ -19,6 +19,8 @@ CREATE OR REPLACE TABLE attribute.host_pace (
   host_ns BIGINT NOT NULL,
   -- Of that, fetching input, ns.
   input_ns BIGINT NOT NULL,
+  -- Time in which it seems to fetch input, and waits for its device, ns; some of it may be work.
+  fetching_wait_ns BIGINT NOT NULL,
   -- Time in which nothing of the host is recorded while its device neither computes nor copies, ns: Python, or a wait for others.
   unnamed_ns BIGINT NOT NULL
 )

@@ -86,9 +86,6 @@ def ends_with_device(spans: Events, events: RankEvents) -> NDArray[np.bool_]:
 
 
 def explained(events: RankEvents) -> Intervals:
-    """When a host has an event, or its device computes or copies, for which a host without an event may wait.
-
-    Fetching that waited for the device explains nothing: some of it may be work.
-    """
-    of_host = (_own(name, events).union() for name in events.training if name not in _SPANS)
+    """When a host has an event, or its device computes or copies, for which a host without an event may wait."""
+    of_host = (own.union() for name, own in events.training.items() if name not in _SPANS)
     return join(*of_host, *(events.wherever.get(name, NO_EVENTS).union() for name in ("compute", "copy")))

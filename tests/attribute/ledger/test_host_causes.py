@@ -53,11 +53,19 @@ def test_a_host_that_is_late_by_both_is_late_by_each_as_much_as_it_takes_longer(
     assert shown_by(model, 1) == [30, 90, 0]
 
 
-def test_no_more_is_moved_than_a_host_takes_longer() -> None:
-    # given a host that launches for 5 longer: it is not why its device waits 40 for input
-    model = by_what_takes_longer(job({1: [60, 40, 0]}), spent([100, 40], rank1=[105, 40]))
+@pytest.mark.parametrize(("longer", "shown"), [(20, [100, 0, 0]), (19, [79, 21, 0])])
+def test_a_host_that_takes_little_longer_is_not_late_by_that(longer: int, shown: list[int]) -> None:
+    # given a device that waits for 60 and 40, more than its host takes longer, as others wait meanwhile
+    model = by_what_takes_longer(job({1: [60, 40, 0]}), spent([100, 40], rank1=[100 + longer, 40]))
 
-    assert shown_by(model, 1) == [65, 35, 0]
+    # then a fifth of what the device waits is enough; of less no more than that is moved
+    assert shown_by(model, 1) == shown
+
+
+def test_where_stalls_may_be_why_a_host_is_late_no_more_is_moved_than_it_takes_longer() -> None:
+    model = by_what_takes_longer(job({1: [60, 40, 400]}), spent([100, 40], rank1=[130, 40]))
+
+    assert shown_by(model, 1) == [90, 10, 400]
 
 
 def test_what_is_moved_is_the_same_in_sum_to_the_nanosecond() -> None:

@@ -20,6 +20,7 @@ from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
+from traceforge.thresholds.timeline import EXPLAINED_BY_HOST
 
 Delays = NDArray[np.float64]
 
@@ -114,10 +115,12 @@ class LostTime:
         return self.cost_ns[..., chosen].sum(axis=2), self.own_ns[..., chosen].sum(axis=2)
 
     def slower(self, numbers: Sequence[int]) -> Delays:
-        """What ranks do longer by some causes together: their hosts, where that is known, else their own work."""
+        """What ranks do longer by some causes together: their hosts, where that explains it, else their own work."""
         chosen = list(numbers)
-        longer: Delays = np.where(np.isnan(self.host_ns), self.own_ns, self.host_ns)[..., chosen].sum(axis=2)
-        return longer
+        own = self.own_ns[..., chosen].sum(axis=2)
+        hosts: Delays = np.where(np.isnan(self.host_ns), self.own_ns, self.host_ns)[..., chosen].sum(axis=2)
+        longest = [one.mean(axis=0).max(initial=0.0) for one in (hosts, own)]
+        return hosts if longest[0] >= EXPLAINED_BY_HOST * longest[1] else own
 
     def take_out(self, numbers: Sequence[int], ranks: Sequence[int], iterations: Sequence[int] | None = None) -> None:
         """Set what is explained to zero, in all iterations by default."""

@@ -12,10 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.attribute.cause import causes
 from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input, same_role
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
+from traceforge.thresholds import timeline as thresholds
 
 _TIMES = """
 SELECT rank, iteration, cause, SUM(host_ns) AS host_ns
@@ -83,11 +85,17 @@ def by_what_takes_longer(model: StepModel, spent_ns: Amounts) -> StepModel:
     work_ns = (model.before_arrival_ns[seen].sum(axis=1) + model.before_wait_ns[seen].sum(axis=1)).astype(np.float64)
     shown_ns = work_ns.sum(axis=0)
     totals = (shown_ns, np.nan_to_num(spent_ns[seen]).sum(axis=0))
-    shown_longer, spent_longer = (np.maximum(0.0, longer_ns(model, one[None])[0]) * is_known for one in totals)
+    shown_longer, spent_longer = (np.maximum(0.0, longer_ns(model, one[None])[0]) for one in totals)
+    waiting_ns = (shown_longer * _of_hosts(model)).sum(axis=1)
+    shown_longer, spent_longer = shown_longer * is_known, spent_longer * is_known
     due_ns = shown_longer.sum(axis=1, keepdims=True) * _shares(spent_longer)
     giving = np.maximum(0.0, shown_longer - np.maximum(due_ns, spent_longer))
     taking = np.maximum(0.0, due_ns - shown_longer)
-    moved_ns = np.minimum(np.minimum(giving.sum(axis=1), taking.sum(axis=1)), spent_longer.sum(axis=1))
+    # Devices show more than hosts take longer, as the others wait meanwhile; far more where hosts are late by what
+    # nothing is recorded of.
+    is_explained = spent_longer.sum(axis=1) >= thresholds.EXPLAINED_BY_HOST * waiting_ns
+    most_ns = np.where(is_explained, np.inf, spent_longer.sum(axis=1))
+    moved_ns = np.minimum(np.minimum(giving.sum(axis=1), taking.sum(axis=1)), most_ns)
     given = moved_ns[:, None] * _shares(giving) / np.maximum(shown_ns, 1.0)
     if not given.any():
         return model
@@ -96,6 +104,11 @@ def by_what_takes_longer(model: StepModel, spent_ns: Amounts) -> StepModel:
         before_arrival_ns=_moved(model.before_arrival_ns, given, _shares(taking)),
         before_wait_ns=_moved(model.before_wait_ns, given, _shares(taking)),
     )
+
+
+def _of_hosts(model: StepModel) -> NDArray[np.bool_]:
+    """Kinds of work that are a host's, while its device waits, shape (K,)."""
+    return np.array([name in causes() and causes()[name].mode == "runtime_control_plane" for name, _ in model.kinds])
 
 
 def _shares(amounts: Amounts) -> Amounts:
