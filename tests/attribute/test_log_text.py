@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tests.fabric.logs import built_fabric
+from tests.given import built
 from traceforge.attribute.log_text import lasting_problems, of_problems_beside
 from traceforge.store.database import Store
 
@@ -34,7 +34,7 @@ def test_a_finding_speaks_for_itself_and_so_do_logs_without_a_problem() -> None:
 
 def test_only_how_ranks_are_connected_lasts() -> None:
     # given a NIC that lasts, a notice, an error message of the network, and versions that differ
-    store = built_fabric(Store(None, threads=1, is_kept=False))
+    store = built(Store(None, threads=1, is_kept=False), "fabric")
     kinds = [
         ("slow NIC", "fabric_contention", "problem", "configuration evidence"),
         ("sockets", "fabric_contention", "notice", "configuration evidence"),

@@ -5,13 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.given import add_facts, built
-from traceforge.api import STAGES
 from traceforge.records import ReadOptions
 from traceforge.sources.flight_recorder import SOURCE as RECORDER
 from traceforge.sources.nccl_log import SOURCE
 from traceforge.store.database import Store
 from traceforge.store.ingest import ingest_files
-from traceforge.store.stage import build_stage
 
 
 class Process:
@@ -78,24 +76,16 @@ def add_logs(store: Store, *files: list[Process], run_name: str = "story") -> No
         )
 
 
-def fabric_of(*files: list[Process], through: str = "fabric") -> Store:
-    """The same with all stages up to one of them built."""
-    store = store_of_logs(*files)
-    return built_fabric(store) if through == "fabric" else built(store, *STAGES[: STAGES.index(through) + 1])
+def fabric_of(*files: list[Process], asked: str = "fabric") -> Store:
+    """The same with stage fabric built, or the tables of it that are asked for (`fabric.nic fabric.job`)."""
+    return built(store_of_logs(*files), *asked.split())
 
 
-def fabric_of_folder(folder: Path) -> Store:
-    """The files of a folder in a store, with stage fabric and what it reads built."""
+def fabric_of_folder(folder: Path, *, asked: str = "fabric") -> Store:
+    """The files of a folder in a store, built as by `fabric_of`."""
     store = Store(None, threads=1, is_kept=False)
     add_facts(store, folder)
-    return built_fabric(store)
-
-
-def built_fabric(store: Store) -> Store:
-    """The same store with stage fabric and what it reads built."""
-    for stage in ("align", "timeline", "fabric"):
-        build_stage(store, f"traceforge.{stage}")
-    return store
+    return built(store, *asked.split())
 
 
 def add_dumps(store: Store, *dumps: dict[str, object], run_name: str = "job") -> None:

@@ -22,7 +22,8 @@ from tests.fabric.finding_stories import (
     unknown_cores,
     warned_and_gave_up,
 )
-from tests.fabric.logs import add_dumps, add_logs, built_fabric
+from tests.fabric.logs import add_dumps, add_logs
+from tests.given import built
 from traceforge.errors import PluginError
 from traceforge.fabric import finding
 from traceforge.fabric.finding_rule import finding_rules, parse_rule
@@ -57,7 +58,7 @@ def stories() -> Iterator[Store]:
         ranks = [rank.got("0", 9, 8).calls("0", 9) for rank in recorders({"0": [0, 1, 2]})]
         ranks[2] = recorders({"0": [0, 1, 2]})[2].got("0", 7, 7)
         add_dumps(store, *(rank.dump() for rank in ranks), run_name="hang_recorded")
-        yield built_fabric(store)
+        yield built(store, "fabric")
 
 
 def findings_of(store: Store, run_name: str) -> list[dict[str, Any]]:

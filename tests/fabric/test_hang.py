@@ -9,21 +9,22 @@ from typing import Any
 import pytest
 
 from tests.fabric.dumps import Groups, Recorder, recorders
-from tests.fabric.logs import add_dumps, built_fabric, fabric_of_folder
+from tests.fabric.logs import add_dumps, fabric_of_folder
+from tests.given import built
 from traceforge.store.database import Store
 
 WORLD: Groups = {"0": [0, 1, 2, 3], "5": [0, 1], "6": [2, 3], "9": [0, 2], "10": [1, 3]}
 
 
 def hangs(ranks: Iterable[Recorder], *, without: Iterable[int] = ()) -> list[dict[str, Any]]:
-    with fabric_of_dumps(ranks, without=without) as store:
+    with fabric_of_dumps(ranks, without=without, asked="fabric.hang") as store:
         return store.query("SELECT * FROM fabric.hang ORDER BY place").to_dicts()
 
 
-def fabric_of_dumps(ranks: Iterable[Recorder], *, without: Iterable[int] = ()) -> Store:
+def fabric_of_dumps(ranks: Iterable[Recorder], *, without: Iterable[int] = (), asked: str = "fabric") -> Store:
     store = Store(None, threads=1, is_kept=False)
     add_dumps(store, *(rank.dump() for rank in ranks if rank.rank not in set(without)))
-    return built_fabric(store)
+    return built(store, *asked.split())
 
 
 def tensor_hang() -> list[Recorder]:
@@ -219,7 +220,8 @@ def test_a_file_name_that_contradicts_the_groups_is_not_believed(tmp_path: Path)
 def test_a_dump_in_which_no_call_waits_is_used() -> None:
     # given rank 1, which is behind in the group and waits for nothing
     ranks = recorders({"0": [0, 1]})
-    with fabric_of_dumps([ranks[0].got("0", 2, 1).calls("0", 2), ranks[1].got("0", 1, 1)]) as store:
+    dumps = [ranks[0].got("0", 2, 1).calls("0", 2), ranks[1].got("0", 1, 1)]
+    with fabric_of_dumps(dumps, asked="fabric.hang align.file") as store:
         assert store.query("SELECT ranks FROM fabric.hang").rows() == [([1],)]
         assert store.query("SELECT is_used, reason FROM align.file").rows() == [(True, None)] * 2
 
@@ -246,7 +248,7 @@ def test_without_the_dumps_of_the_guilty_the_others_are_not_accused(name: str, t
         if int(file.name.removeprefix("_dump_")) not in KNOWN[name]:
             shutil.copy(file, tmp_path)
 
-    with fabric_of_folder(tmp_path) as store:
+    with fabric_of_folder(tmp_path, asked="fabric.hang") as store:
         found = store.query("SELECT kind, ranks, without_dump FROM fabric.hang").rows()
 
     assert found == [("unknown", [], KNOWN[name])]

@@ -81,7 +81,7 @@ def test_the_only_number_that_differs_between_names_is_the_rank(tmp_path: Path) 
     # given names that end with the size of the job, which is no rank
     write(tmp_path / "job", waiting_for(2), "fr-{}-of-3")
 
-    with fabric_of_folder(tmp_path) as store:
+    with fabric_of_folder(tmp_path, asked="fabric.hang") as store:
         assert store.query("SELECT ranks FROM fabric.hang").rows() == [([2],)]
 
 

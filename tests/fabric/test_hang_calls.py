@@ -198,5 +198,5 @@ def test_members_that_are_no_ranks_count_as_not_stated(ranks: str) -> None:
     config["0"]["ranks"] = ranks
     recorder.dump = lambda: dump  # type: ignore[method-assign]
 
-    with fabric_of_dumps([recorder]) as store:
+    with fabric_of_dumps([recorder], asked="fabric.process_group") as store:
         assert store.query("SELECT ranks FROM fabric.process_group").rows() == [(None,)]

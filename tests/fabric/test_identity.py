@@ -8,14 +8,14 @@ def test_two_processes_with_one_hash_are_one_communicator_over_files_too() -> No
     first = Process(0).init(comm=0xA0)
     second = Process(1, host="b").init(comm=0xB0)
 
-    with fabric_of([first], [second]) as store:
+    with fabric_of([first], [second], asked="fabric.communicator") as store:
         rows = store.query("SELECT rank_count, member_count, is_complete, ranks FROM fabric.communicator").rows()
 
     assert rows == [(2, 2, True, [0, 1])]
 
 
 def test_a_communicator_with_a_missing_log_is_incomplete_and_names_no_ranks() -> None:
-    with fabric_of([Process(0).init(size=2)]) as store:
+    with fabric_of([Process(0).init(size=2)], asked="fabric.communicator") as store:
         rows = store.query("SELECT member_count, is_complete, ranks, node_count FROM fabric.communicator").rows()
 
     assert rows == [(1, False, None, None)]
@@ -29,7 +29,7 @@ def test_ranks_in_the_job_are_those_of_the_communicator_that_spans_it() -> None:
     for process in processes:
         process.init(process.rank % 2, 2, comm=0xC0, comm_hash=f"0x{2 + process.rank // 2}")
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.communicator fabric.member") as store:
         ranks = store.query("SELECT ranks FROM fabric.communicator ORDER BY communicator_id")["ranks"].to_list()
         origin = store.query("SELECT DISTINCT global_rank_origin FROM fabric.member")["global_rank_origin"].to_list()
 
@@ -42,7 +42,7 @@ def test_the_launchers_rank_is_taken_where_no_communicator_spans_the_job() -> No
         Process(rank, prefix=f"[1,{7 - rank}]<stdout>:").init(rank % 2, 2, comm_hash="0x1") for rank in range(2)
     ]
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.member") as store:
         rows = store.query("SELECT rank, global_rank, global_rank_origin FROM fabric.member ORDER BY rank").rows()
 
     assert rows == [(0, 7, "launcher"), (1, 6, "launcher")]
@@ -54,7 +54,7 @@ def test_without_hashes_pairs_on_hosts_are_told_apart_by_place() -> None:
     for process in processes:
         process.init(process.rank % 2, 2, comm=0xC0, comm_hash=None)
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.communicator") as store:
         rows = store.query("SELECT ranks, identity FROM fabric.communicator ORDER BY communicator_id").rows()
 
     assert rows == [([0, 1, 2, 3], "inferred"), ([0, 1], "inferred"), ([2, 3], "inferred")]
@@ -65,7 +65,7 @@ def test_without_hashes_groups_across_hosts_are_told_apart_by_gpu() -> None:
     for process in processes:
         process.init(process.rank // 2, 2, comm=0xC0, comm_hash=None)
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.communicator") as store:
         ranks = store.query("SELECT ranks FROM fabric.communicator WHERE rank_count = 2 ORDER BY ALL")[
             "ranks"
         ].to_list()
@@ -76,7 +76,7 @@ def test_without_hashes_groups_across_hosts_are_told_apart_by_gpu() -> None:
 def test_calls_are_counted_by_communicator_and_not_by_op_count() -> None:
     processes = [Process(rank).init().calls().calls("Broadcast").calls("Send").calls() for rank in range(2)]
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.operation") as store:
         rows = store.query("SELECT op, sequence FROM fabric.operation WHERE rank = 1 ORDER BY line").rows()
 
     assert rows == [("all_reduce", 0), ("broadcast", 1), ("send", 0), ("all_reduce", 2)]

@@ -25,7 +25,7 @@ def job(setting: str, *, comm_hash: str, first: int = 0) -> list[Process]:
 def test_two_jobs_of_one_log_may_differ(one: str, other: str) -> None:
     processes = [*job(one, comm_hash="0x1"), *job(other, comm_hash="0x2", first=2)]
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.finding fabric.job") as store:
         assert store.query("SELECT process, job FROM fabric.job ORDER BY process").rows() == [
             (0, 0),
             (1, 0),
@@ -43,7 +43,7 @@ def test_groups_that_meet_in_a_third_are_one_job() -> None:
     for rank, process in enumerate(processes):
         process.says(f"NCCL_BUFFSIZE set by environment to {8 if rank == 3 else 4}.")
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.finding") as store:
         ((code, summary),) = store.query(FOUND).rows()
 
     assert code == "environment_differs"
@@ -55,5 +55,5 @@ def test_how_much_ranks_print_is_no_matter() -> None:
     first.says("NCCL_DEBUG set by environment to TRACE")
     second.says("NCCL_DEBUG set by environment to INFO")
 
-    with fabric_of([first, second]) as store:
+    with fabric_of([first, second], asked="fabric.finding") as store:
         assert store.query(FOUND).rows() == []

@@ -33,7 +33,7 @@ def line(rank: int, taken_us: float, *, number: int = 0, bandwidth: float = 10.0
 def store_of(folder: Path, *files: list[str]) -> Store:
     for number, lines in enumerate(files):
         (folder / f"inspector{number}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return fabric_of_folder(folder)
+    return fabric_of_folder(folder, asked="fabric.measured")
 
 
 def test_the_shortest_time_is_the_transfer_and_the_rest_is_waiting(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_nic_is_not_named_by_its_number_in_libibverbs() -> None:
         "NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_3:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
     )
 
-    with fabric_of([process]) as store:
+    with fabric_of([process], asked="fabric.nic") as store:
         rows = store.query(NICS).rows()
 
     assert rows == [(0, "mlx5_1", "RoCE", 25_000_000_000), (1, "mlx5_3", "RoCE", 50_000_000_000)]
@@ -36,7 +36,7 @@ def test_the_speed_of_a_device_is_that_of_its_port() -> None:
         "NET/IB : Using [0]mlx5_0:2/RoCE [RO]; OOB eth0:10.0.0.1<0>",
     )
 
-    with fabric_of([process]) as store:
+    with fabric_of([process], asked="fabric.nic") as store:
         rows = store.query(NICS).rows()
 
     assert rows == [(0, "mlx5_0", "RoCE", 50_000_000_000)]
@@ -49,7 +49,7 @@ def test_a_plug_in_for_infiniband_under_another_name_lists_its_nics() -> None:
         "NET/gIB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
     )
 
-    with fabric_of([process]) as store:
+    with fabric_of([process], asked="fabric.nic") as store:
         rows = store.query("SELECT network, nic, name, speed_bytes_per_s FROM fabric.nic").rows()
         versions = store.query("SELECT component, version FROM raw.nccl_version").rows()
 
@@ -62,7 +62,7 @@ def test_a_nic_that_has_no_gpu_direct_rdma_is_named_as_one() -> None:
     first.says("NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'").sends(1, "NET/IB/0")
     second.receives(0, "NET/IB/0")
 
-    with fabric_of([first, second]) as store:
+    with fabric_of([first, second], asked="fabric.finding") as store:
         (summary,) = store.query("SELECT summary FROM fabric.finding WHERE code = 'gdr_off'").rows()[0]
 
     assert summary.endswith("they copy through host memory; NCCL says: disabled for NIC mlx5_0.")

@@ -25,7 +25,7 @@ def two_hosts(via: str = GDR) -> list[Process]:
 
 
 def test_both_ends_of_a_connection_make_one_edge_with_both_nics() -> None:
-    with fabric_of(two_hosts()) as store:
+    with fabric_of(two_hosts(), asked="fabric.edge") as store:
         rows = store.query(
             "SELECT source_rank, target_rank, path_class, send_nic, receive_nic, source_host, target_host"
             " FROM fabric.edge ORDER BY source_rank"
@@ -40,7 +40,7 @@ def test_both_ends_of_a_connection_make_one_edge_with_both_nics() -> None:
 
 
 def test_a_ring_is_rebuilt_from_its_connections() -> None:
-    with fabric_of(two_hosts()) as store:
+    with fabric_of(two_hosts(), asked="fabric.ring") as store:
         rows = store.query("SELECT position, rank, next_rank, origin, is_complete FROM fabric.ring").rows()
 
     assert rows == [
@@ -56,7 +56,7 @@ def test_a_ring_cut_short_in_its_line_is_taken_from_the_connections() -> None:
     processes = two_hosts()
     processes[0].says("Channel 00/01 :    0   1")
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.ring") as store:
         origin = store.query("SELECT DISTINCT origin, is_complete FROM fabric.ring").rows()
 
     assert origin == [("edges", True)]
@@ -64,7 +64,7 @@ def test_a_ring_cut_short_in_its_line_is_taken_from_the_connections() -> None:
 
 def test_a_ring_with_a_missing_log_is_incomplete() -> None:
     # given the logs of host a alone: 3 -> 0 -> 1 -> 2 is told, 2 -> 3 is not
-    with fabric_of(two_hosts()[:2]) as store:
+    with fabric_of(two_hosts()[:2], asked="fabric.ring") as store:
         rows = store.query("SELECT rank, is_complete FROM fabric.ring ORDER BY position").rows()
 
     assert [rank for rank, _ in rows] == [3, 0, 1, 2]
@@ -93,7 +93,7 @@ def test_bytes_of_calls_are_spread_over_the_nics_of_the_ring() -> None:
     # given one all-reduce of 4 x 256 bytes among 4 ranks: a ring link carries 2 x 3/4 of 1,024 bytes
     processes = [process.calls(size=4) for process in two_hosts()]
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.nic_load") as store:
         rows = store.query(
             "SELECT nic, name, ranks, edge_count, edge_share, send_bytes FROM fabric.nic_load"
             " WHERE host = 'a' ORDER BY nic"
@@ -111,7 +111,7 @@ def test_a_choice_belongs_to_the_last_call_of_its_process_and_size() -> None:
     processes = [Process(rank).init().init(comm=0xB0, comm_hash="0x2").calls(comm=0xB0) for rank in range(2)]
     processes[0].says(choice).calls(comm=0xA0).says(choice)
 
-    with fabric_of(processes) as store:
+    with fabric_of(processes, asked="fabric.choice fabric.communicator") as store:
         rows = store.query(
             "SELECT k.comm_hash, c.op, c.algorithm, c.protocol, c.channel_high, c.choices FROM fabric.choice AS c"
             " JOIN fabric.communicator AS k USING (run_id, communicator_id) ORDER BY ALL"

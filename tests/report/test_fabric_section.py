@@ -19,7 +19,7 @@ from .conftest import HOSTILE
 
 
 def report_on(processes: list[Process]) -> Report:
-    with fabric_of(processes, through="forecast") as store:
+    with fabric_of(processes, asked=" ".join(STAGES)) as store:
         return build_report(store, run_id=0, versions={"traceforge": "0.1.0"}, command=None)
 
 
@@ -120,7 +120,7 @@ def test_a_finding_is_shown_with_its_file_and_line_and_as_no_measurement(without
 
 def test_only_the_worst_problems_of_the_logs_are_open() -> None:
     # given a log that shows five findings: a problem, a notice and three further problems
-    with fabric_of(no_gdr(), through="forecast") as store:
+    with fabric_of(no_gdr(), asked=" ".join(STAGES)) as store:
         store.execute(
             "INSERT INTO fabric.finding SELECT f.* REPLACE (finding_id + n AS finding_id, IF(n = 1, 'notice', severity)"
             " AS severity) FROM fabric.finding AS f, RANGE(1, 5) AS more(n)"
