@@ -7,7 +7,7 @@ from tests.given import MS, built, data_parallel_job, store_of
 
 def needs_of(iterations: int, *, ranks: int = 2, world_size: int | None = None) -> dict[str, str]:
     traces = data_parallel_job([[100 * MS] * ranks] * iterations, transfer_ns=10 * MS) if ranks else []
-    with built(store_of(*traces, world_size=world_size), "forecast") as store:
+    with built(store_of(*traces, world_size=world_size), "forecast.missing_measurement") as store:
         return {row["item"]: row["why"] for row in store.query("FROM forecast.missing_measurement").to_dicts()}
 
 

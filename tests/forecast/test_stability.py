@@ -45,7 +45,7 @@ def test_tails_are_told_only_where_there_are_enough_iterations() -> None:
 
 
 def verdict_of(work: list[list[int]]) -> str:
-    with built(store_of(*data_parallel_job(work, transfer_ns=5 * MS)), "forecast") as store:
+    with built(store_of(*data_parallel_job(work, transfer_ns=5 * MS)), "forecast.stability") as store:
         ((meaning,),) = rows_of(store, "SELECT meaning FROM forecast.stability WHERE measure = 'verdict'")
     return str(meaning)
 
@@ -92,13 +92,13 @@ def test_ranks_that_wait_little_are_no_matter() -> None:
 
 
 def test_few_iterations_have_no_outlook() -> None:
-    with built(store_of(*data_parallel_job([[100 * MS, 90 * MS]] * 9)), "forecast") as store:
+    with built(store_of(*data_parallel_job([[100 * MS, 90 * MS]] * 9)), "forecast.stability") as store:
         assert rows_of(store, "SELECT COUNT(*) FROM forecast.stability") == [(0,)]
 
 
 def test_the_bottleneck_of_a_job_with_one_cause_does_not_change_hands() -> None:
     traces = traces_of({(i, 1): 30 * US for i in range(12)}, by="input_stall", iterations=12)
-    with built(store_of(*traces), "forecast") as store:
+    with built(store_of(*traces), "forecast.stability") as store:
         rows = rows_of(store, "SELECT measure, value FROM forecast.stability WHERE measure LIKE '%churn' AND value > 0")
 
     assert ("bottleneck_churn", pytest.approx(0)) not in rows

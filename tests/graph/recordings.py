@@ -2,10 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 
+from tests.given import built
 from traceforge.reading.chakra_rows import frame_of_rows
 from traceforge.store.database import Store
 
 Row = Mapping[str, object]
+
+_OF_RECORDINGS = (
+    "graph.absent_rank",
+    "graph.divergence",
+    "graph.linked_node",
+    "graph.message_pair",
+    "graph.split_imbalance",
+    "graph.stated_rank",
+    "graph.traffic",
+    "graph.volume",
+)
+
+
+def compared(store: Store) -> Store:
+    """The same store with what execution traces tell: whose they are, how timelines go with them, and their calls."""
+    return built(store, *_OF_RECORDINGS)
 
 
 def add_execution_trace(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.given import built, rows_of, store_of
-from tests.graph.recordings import add_execution_trace
+from tests.given import rows_of, store_of
+from tests.graph.recordings import add_execution_trace, compared
 from traceforge.store.database import Store
 
 Recording = tuple[list[dict[str, object]], list[dict[str, object]]]
@@ -22,7 +22,7 @@ def job(*ranks: list[dict[str, object]], on_host: bool = True) -> Store:
         nodes = [{"name": "call", "node_id": 100 + place, "is_cpu": on_host} for place in range(len(calls))]
         placed = [{"position": place, "node_id": 100 + place, **one} for place, one in enumerate(calls)]
         add_execution_trace(store, nodes, calls=placed, groups=[GROUP], rank=rank)
-    return built(store)
+    return compared(store)
 
 
 STATUS = "SELECT status, compared_count, first_place, rank, node_id, found, expected FROM graph.divergence"
@@ -105,7 +105,7 @@ def test_calls_whose_group_nothing_tells_are_not_compared() -> None:
         placed = [{"position": 0, **unknown[0]}]
         add_execution_trace(store, [{"name": "c10d::allreduce_"}], calls=placed, groups=groups, rank=rank)
 
-    assert rows_of(built(store), "SELECT status FROM graph.divergence") == [("not_comparable",)]
+    assert rows_of(compared(store), "SELECT status FROM graph.divergence") == [("not_comparable",)]
 
 
 def test_volumes_count_each_kind_of_group_once_and_messages_where_they_are_sent() -> None:
@@ -118,7 +118,7 @@ def test_volumes_count_each_kind_of_group_once_and_messages_where_they_are_sent(
         placed = [{"position": place, "node_id": 100 + place, **one} for place, one in enumerate(calls)]
         add_execution_trace(store, nodes, calls=placed, groups=[own], rank=rank)
 
-    found = rows_of(built(store, "graph"), "SELECT * EXCLUDE (run_id) FROM graph.volume")
+    found = rows_of(compared(store), "SELECT * EXCLUDE (run_id) FROM graph.volume")
 
     assert found == [("mesh_tp", 2, 2, 2, 8004), ("pp", 1, 1, 1, 40)]
 
@@ -145,7 +145,7 @@ def recorded(*ranks: Recording) -> Store:
     store = store_of()
     for rank, (nodes, calls) in enumerate(ranks):
         add_execution_trace(store, nodes, calls=calls, groups=[GROUP], rank=rank)
-    return built(store)
+    return compared(store)
 
 
 GAP = "SELECT status, first_place, last_place, call_count, rank, found, expected, peer_count FROM graph.divergence"

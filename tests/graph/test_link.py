@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
-from tests.graph.recordings import add_execution_trace, operation
+from tests.given import Trace, rows_of, store_of
+from tests.graph.recordings import add_execution_trace, compared, operation
 from traceforge.store.database import Store
 
 NAMES = [
@@ -32,7 +32,7 @@ def job(*, handle_step: int | None = None, external_offset: int | None = None, n
     # Written as PyTorch does: callees before callers, so not in order of time.
     recorded = [operation(name, place + 1) for place, name in enumerate(NAMES)]
     add_execution_trace(store, [*reversed(recorded), operation("process", 0, 0)])
-    return built(store)
+    return compared(store)
 
 
 def test_handles_that_the_timeline_repeats_come_first() -> None:
@@ -73,7 +73,7 @@ def test_what_a_trace_of_another_job_communicates_is_not_taken_for_this_one(name
     call = {"collective_name": "all_reduce", "in_bytes": 8, "process_group_name": "dp", "group_size": 2}
     add_execution_trace(store, [*recorded, {"name": "all"}], calls=[{"position": len(NAMES), **call}])
 
-    found = rows_of(built(store), "SELECT call_count FROM graph.volume")
+    found = rows_of(compared(store), "SELECT call_count FROM graph.volume")
 
     assert len(found) == volumes
 
@@ -85,7 +85,7 @@ def test_the_process_tells_the_rank_where_nothing_else_does() -> None:
         store.execute("INSERT INTO raw.track (source_id, track_id, process) VALUES (?, 1, ?)", [source_id, process])
     add_execution_trace(store, [operation("a", 1)], rank=None, file={"process_id": 4712})
 
-    known = rows_of(built(store), "SELECT rank, rank_origin, timeline_source_id FROM graph.trace")
+    known = rows_of(compared(store), "SELECT rank, rank_origin, timeline_source_id FROM graph.trace")
 
     assert known == [(1, "process_id", 1)]
 
@@ -97,6 +97,6 @@ def test_the_one_number_that_tells_file_names_apart_is_the_rank(first: str, seco
         source_id = add_execution_trace(store, [operation("a", 1)], rank=None)
         store.execute("UPDATE meta.source SET path = ? WHERE source_id = ?", [f"job/{name}", source_id])
 
-    known = rows_of(built(store), "SELECT rank, rank_origin FROM graph.trace ORDER BY source_id")
+    known = rows_of(compared(store), "SELECT rank, rank_origin FROM graph.trace ORDER BY source_id")
 
     assert known == [(0, "file_number"), (1, "file_number")]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.given import Trace, built, rows_of, store_of
-from tests.graph.recordings import add_execution_trace
+from tests.given import Trace, rows_of, store_of
+from tests.graph.recordings import add_execution_trace, compared
 from traceforge.graph.absent_rank import ranges_said
 from traceforge.store.database import Store
 
@@ -17,7 +17,7 @@ def traces(*calls: dict[str, object], group: dict[str, object] = WORLD) -> Store
     for rank, one in enumerate(calls):
         plain = {"position": 0, "collective_name": "all_reduce", "process_group_name": "world", "group_size": 4}
         add_execution_trace(store, [{"name": "call"}], calls=[{**plain, **one}], groups=[group], rank=rank)
-    return built(store)
+    return compared(store)
 
 
 def test_files_swapped_between_ranks_are_told_by_their_place_in_the_group() -> None:
@@ -51,7 +51,7 @@ def test_a_process_of_the_timeline_of_another_rank_contradicts_the_file() -> Non
     for rank, process_id in enumerate((4712, 4711)):
         add_execution_trace(store, [{"name": "a"}], rank=rank, file={"process_id": process_id})
 
-    assert rows_of(built(store), STATED) == [(0, 1, "process_id", None), (1, 0, "process_id", None)]
+    assert rows_of(compared(store), STATED) == [(0, 1, "process_id", None), (1, 0, "process_id", None)]
 
 
 def test_members_without_a_file_are_named() -> None:
@@ -79,7 +79,7 @@ def test_a_rank_of_which_only_a_timeline_is_there_is_not_absent() -> None:
     call = {"position": 0, "collective_name": "all_reduce", "process_group_name": "world", "group_size": 2}
     add_execution_trace(store, [{"name": "call"}], calls=[call], groups=[pair], rank=0)
 
-    assert rows_of(built(store), "SELECT rank FROM graph.absent_rank") == []
+    assert rows_of(compared(store), "SELECT rank FROM graph.absent_rank") == []
 
 
 def test_calls_that_disagree_contradict_nothing() -> None:
@@ -89,4 +89,4 @@ def test_calls_that_disagree_contradict_nothing() -> None:
     calls = [{**plain, "position": at, "group_rank": at + 1} for at in range(2)]
     add_execution_trace(store, [{"name": "call"}] * 2, calls=calls, groups=[WORLD], rank=0)
 
-    assert rows_of(built(store), STATED) == []
+    assert rows_of(compared(store), STATED) == []
