@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import MS, Trace, add_run, built, data_parallel_job, store_of
+from tests.doctor.examined import built_for_doctor
+from tests.given import MS, Trace, add_run, data_parallel_job, store_of
 from tests.live.jobs import record_job
 from traceforge import api
 from traceforge.doctor import CHECKS, Examination, Status, examine
@@ -44,7 +45,7 @@ def found() -> Found:
     }
     with Store(None, threads=1, is_kept=False) as store:
         runs = {name: add_run(store, *traces, run_name=name, world_size=size) for name, (size, traces) in jobs.items()}
-        built(store, "timeline.matching", "fabric", "graph")
+        built_for_doctor(store)
         return {name: examined(store, run_id) for name, run_id in runs.items()}
 
 
@@ -75,7 +76,7 @@ def test_what_was_not_recorded_is_missing_with_its_setting(whole: dict[str, Exam
 
 def test_users_of_another_backend_are_not_told_to_record_nccl() -> None:
     # given a job on devices whose traces state another library
-    store = built(store_of(*job(ranks=2), world_size=2), "timeline.matching", "fabric", "graph")
+    store = built_for_doctor(store_of(*job(ranks=2), world_size=2))
     store.execute("UPDATE raw.profile SET backend = 'hccl'")
 
     found = examined(store)
@@ -87,7 +88,7 @@ def test_users_of_another_backend_are_not_told_to_record_nccl() -> None:
 
 def test_a_few_calls_without_a_size_change_no_answer() -> None:
     # given 48 calls
-    store = built(store_of(*job(), world_size=4), "timeline.matching", "fabric", "graph")
+    store = built_for_doctor(store_of(*job(), world_size=4))
     calls = store.value("SELECT COUNT(*) FROM align.call")
     sized = store.value("SELECT COUNT(size_bytes) FROM align.call")
     assert calls == sized == 48
@@ -125,7 +126,7 @@ def test_where_pytorch_records_no_call_nothing_is_asked_about_calls() -> None:
 
 
 def test_shapes_are_not_asked_for_where_linked_execution_traces_state_them() -> None:
-    store = built(store_of(*job(ranks=2), world_size=2), "timeline.matching", "fabric", "graph")
+    store = built_for_doctor(store_of(*job(ranks=2), world_size=2))
     facts = read_facts(store, 0)
 
     verdicts = [_status_of("shapes", replace(facts, linked_ranks=count)) for count in (0, 1, 2)]
@@ -153,7 +154,7 @@ def _status_of(code: str, facts: Facts) -> Status:
     ],
 )
 def test_one_of_a_thing_is_told_in_the_singular(code: str, alone: str, several: str) -> None:
-    with built(store_of(*job(ranks=2, iterations=2)), "timeline.matching", "fabric", "graph") as store:
+    with built_for_doctor(store_of(*job(ranks=2, iterations=2))) as store:
         facts = read_facts(store, 0)
     (check,) = (one for one in CHECKS if one.code == code)
     counts = (
@@ -212,18 +213,16 @@ def test_steps_that_an_annotation_counts_are_marked_and_those_that_it_repeats_gu
             start = 100 * n
             trace.host_work(name.format(n), start, start + 90, "user_annotation").kernel(start, start + 50)
             trace.collective(start + 50, start + 60)
-    store = built(store_of(*traces), "timeline.matching", "fabric", "graph")
+    store = built_for_doctor(store_of(*traces))
 
     assert examined(store)["steps"].status is status
 
 
 def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
     # given a trace that states no rank, named so that nobody can guess it
-    store = built(
-        store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)), "timeline.matching", "fabric", "graph"
-    )
+    store = built_for_doctor(store_of(Trace(None, path="a.json").step(0, 0, 90).kernel(0, 50)))
     store.execute("UPDATE meta.source SET rank = NULL")
-    store = built(store, "timeline.matching", "fabric", "graph")
+    store = built_for_doctor(store)
     store.execute("DELETE FROM align.rank")
     found = examined(store)
     assert found["rank_known"].status is Status.missing
@@ -234,7 +233,7 @@ def test_files_without_a_rank_come_first_and_block_the_rest() -> None:
 def test_an_empty_run_is_examined_without_a_fault() -> None:
     with Store(None, is_kept=False) as store:
         store.execute("INSERT INTO meta.run VALUES (0, 'empty', NULL)")
-        found = examined(built(store, "timeline.matching", "fabric", "graph"))
+        found = examined(built_for_doctor(store))
     assert found["timeline"].status is Status.missing
     assert all(isinstance(one.evidence, str) and one.evidence for one in found.values())
 

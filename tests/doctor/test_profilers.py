@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.given import Trace, add_run, built
+from tests.doctor.examined import built_for_doctor
+from tests.given import Trace, add_run
 from traceforge.doctor.checks import examine
 from traceforge.doctor.profilers import advice_for
 from traceforge.records import Issue
@@ -49,7 +50,7 @@ def test_what_is_left_out_on_purpose_is_no_damage(severity: str, is_damage: bool
     with Store(None, threads=1, is_kept=False) as store:
         run_id = add_run(store, Trace(0).kernel(0, 50))
         store.append("meta.issue", issue_rows(run_id, None, "ingest", [issue]))
-        built(store, "timeline.matching", "fabric", "graph")
+        built_for_doctor(store)
         (found,) = [one.evidence for one in examine(store, run_id) if one.check.code == "whole_files"]
 
     assert ("2 events lost" in found) == is_damage
@@ -68,7 +69,7 @@ def test_the_profiler_is_the_one_that_recorded_all(kinds: tuple[str, str], setti
         run_id = add_run(store, *(Trace(rank).kernel(0, 50).collective(50, 60) for rank in range(2)))
         for source_id, kind in enumerate(kinds):
             store.execute("UPDATE meta.source SET kind = ? WHERE source_id = ?", [kind, source_id])
-        built(store, "timeline.matching", "fabric", "graph")
+        built_for_doctor(store)
         found = {one.check.code: one.check.setting for one in examine(store, run_id)}
 
     assert setting in found["steps"].split("#")[0]
