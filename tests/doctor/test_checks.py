@@ -106,7 +106,7 @@ def test_nobody_is_told_to_record_groups_of_kernels_that_no_version_of_pytorch_r
     for trace in traces:
         trace.kernel(0, 20, "gemm").kernel(20, 30, kernel).kernel(30, 40, kernel)
     with store_of(*traces, world_size=2) as store:
-        found = examined(built(store, "timeline.matching", "fabric", "graph"))
+        found = examined(built_for_doctor(store))
 
     assert found["process_groups"].status is Status.complete
     assert found["process_groups"].evidence == (
@@ -120,7 +120,7 @@ def test_where_pytorch_records_no_call_nothing_is_asked_about_calls() -> None:
     kernel = "void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)"
     traces = [Trace(rank).kernel(0, 20).kernel(20, 30, kernel) for rank in range(2)]
     with store_of(*traces, world_size=2) as store:
-        found = examined(built(store, "timeline.matching", "fabric", "graph"))
+        found = examined(built_for_doctor(store))
 
     assert {found[code].status for code in ("process_groups", "sequence_numbers", "sizes")} == {Status.not_needed}
 

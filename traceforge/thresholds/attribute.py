@@ -9,8 +9,7 @@ REPORTED_SHARE: Annotated[
     float, Meaning("share of the mean iteration", "A smaller delay is no finding.", "attribute.finding")
 ] = 0.01
 AFFECTED_SHARE: Annotated[
-    float,
-    Meaning("share of the median iteration", "From this delay on an iteration is affected.", "affected_iterations"),
+    float, Meaning("share of the median iteration", "One that loses less is not affected.", "affected_iterations")
 ] = 0.05
 AFFECTED_OF_LARGEST: Annotated[
     float, Meaning("share of the largest delay", "Smaller ones beside it affect nothing.", "affected_iterations")
@@ -19,8 +18,7 @@ AFFECTED_SPREADS: Annotated[
     float, Meaning("standard deviations", "Transfers slower than usual by this affect one.", "affected_iterations")
 ] = 5.0
 LOWEST_USUAL: Annotated[
-    float,
-    Meaning("quantile of iterations", "Lower end of the range that shows a run's own spread.", "affected_iterations"),
+    float, Meaning("quantile of iterations", "Lower end of what shows a run's own spread.", "affected_iterations")
 ] = 0.05
 LOW_USUAL: Annotated[
     float, Meaning("quantile of iterations", "Its upper end; low, as most may be slow.", "affected_iterations")
@@ -111,6 +109,10 @@ CONTENTION_P_VALUE: Annotated[
         "confidence",
     ),
 ] = 0.0005
+
+EXPLAINED_BY_HOST: Annotated[
+    float, Meaning("share of its device's longer waits", "A host that takes so much longer explains them.", "host_time")
+] = 0.2
 
 # Ranks that delay the job in turns.
 ROTATING_SHARE: Annotated[
@@ -326,8 +328,7 @@ LEAST_COST_BESIDE: Annotated[
     float, Meaning("share of its affected cost", "A finding that costs so much more beside says so.", "its summary")
 ] = 0.2
 LEAST_SHOWN_P_VALUE: Annotated[
-    float,
-    Meaning("probability", "A smaller one is shown as less than this: the model of chance ends here.", "evidence"),
+    float, Meaning("probability", "A smaller one is shown as less than this: the model of chance ends.", "evidence")
 ] = 1e-4
 CHANCE_P_VALUE: Annotated[
     float, Meaning("probability", "A likelier delay speaks against its finding, a less likely one for it.", "evidence")

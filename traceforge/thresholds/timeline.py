@@ -74,14 +74,6 @@ DEVICE_WAIT_ENDS_NS: Annotated[
         "ns", "Fetching that ends so soon after the device's work did waits for it.", "attribute.host_pace.host_ns"
     ),
 ] = 100_000
-EXPLAINED_BY_HOST: Annotated[
-    float,
-    Meaning(
-        "share of what its device waits longer for its host than is usual",
-        "A host that takes so much longer is late by that, and by nothing that is not recorded.",
-        "attribute.host_time",
-    ),
-] = 0.2
 DEVICE_LAUNCH_NS: Annotated[
     int,
     Meaning(

@@ -20,7 +20,7 @@ from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.attribute.ledger.ledger_input import LedgerInput
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import references
-from traceforge.thresholds.timeline import EXPLAINED_BY_HOST
+from traceforge.thresholds.attribute import EXPLAINED_BY_HOST
 
 Delays = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_in
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
-from traceforge.thresholds import timeline as thresholds
+from traceforge.thresholds import attribute as thresholds
 
 _TIMES = """
 SELECT rank, iteration, cause, SUM(host_ns) AS host_ns
