@@ -1,7 +1,8 @@
 -- What each host needs for itself in each whole iteration, of runs in attribute.host_pace.
 --
 -- A host of which nothing is recorded while its device has no work works in Python, or waits for another host. As one of them is
--- the last and waits for none, what all of them have in an iteration is work. So it is with fetching input, which may wait.
+-- the last and waits for none, what all of them have in an iteration is work. So it may be with fetching input that ends as
+-- the device does: the others may fetch for as long as the host that does for the shortest time, or for less.
 -- Scope: run
 CREATE OR REPLACE TABLE attribute.host_need (
   -- Joins meta.run.run_id.
@@ -10,14 +11,16 @@ CREATE OR REPLACE TABLE attribute.host_need (
   rank,
   -- Iteration number; those of warm-up, and those that are not whole, are absent.
   iteration,
-  -- Time in which the host surely works, ns: what it does, and the least of the hosts' `unnamed_ns`; it fetches input for no
-  -- less than the host that does for the shortest time.
+  -- Time in which the host surely works, ns: what it does, and the least of the hosts' `unnamed_ns`.
   host_ns,
+  -- The same if it fetches input for no less than the host that seems to for the shortest time, ns.
+  possible_ns,
   -- Of that, fetching input, ns.
   input_ns
 ) AS
 SELECT
   h.run_id, h.rank, h.iteration,
+  CAST(SUM(h.host_ns + h.least_unnamed_ns) AS BIGINT),
   CAST(SUM(h.host_ns + h.least_unnamed_ns + GREATEST(0, h.least_fetching_ns - h.input_ns)) AS BIGINT),
   CAST(SUM(h.input_ns) AS BIGINT)
 FROM (

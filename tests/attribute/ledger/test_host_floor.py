@@ -19,6 +19,7 @@ def floor_of(
         places=np.arange(1, len(hosts) + 1),
         ranks=ranks,
         host_ns=hosts,
+        possible_ns=hosts,
         role=np.array(role or [0] * len(ranks)),
         machine=ranks if machine is None else np.array(machine),
         starved_ns=np.full(len(hosts), starved_ns),

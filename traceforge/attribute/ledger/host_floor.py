@@ -10,13 +10,16 @@ synchronisation in each step adds, as then the slowest host of each step counts.
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
 
-_NEEDS = "SELECT rank, iteration, host_ns FROM attribute.host_need WHERE run_id = ? ORDER BY rank, iteration"
+_NEEDS = """
+SELECT rank, iteration, host_ns, possible_ns FROM attribute.host_need WHERE run_id = ? ORDER BY rank, iteration
+"""
 
 _STARVED = "SELECT iteration, starved_ns FROM attribute.starvation WHERE run_id = ?"
 
@@ -32,6 +35,7 @@ class HostFloor:
             left to do when hosts are done, nor one that follows an iteration that was left out.
         ranks: places of the ranks whose hosts are known, shape (H,).
         host_ns: what each host needs for each, shape (J, H).
+        possible_ns: the same if what may be a wait while it fetches input is work, as far as that can be.
         role: number shared by ranks that do the same, shape (H,).
         machine: number shared by ranks of one host, of all ranks, shape (R,).
         starved_ns: for how long some device lacks work in each iteration, shape (J,).
@@ -40,6 +44,7 @@ class HostFloor:
     places: NDArray[np.int64]
     ranks: NDArray[np.int64]
     host_ns: Amounts
+    possible_ns: Amounts
     role: NDArray[np.int64]
     machine: NDArray[np.int64]
     starved_ns: Amounts
@@ -52,7 +57,7 @@ class HostFloor:
 
     def without_doubt(self) -> "HostFloor":
         """As if nothing that hosts seem to do were a wait for their devices, however little these lack work."""
-        return replace(self, starved_ns=np.full(len(self.places), np.inf))
+        return replace(self, host_ns=self.possible_ns, starved_ns=np.full(len(self.places), np.inf))
 
     def least_ns(self, but: frozenset[int]) -> float:
         """What the iterations that count take at least, in sum, if some ranks' hosts need no time.
@@ -100,12 +105,14 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
     found = store.query(_NEEDS, [run_id])
     after_another = model.iterations[1:][np.diff(model.iterations) == 1]
     iterations = np.intersect1d(found["iteration"].to_numpy(), after_another)
-    table = found.pivot(on="rank", index="iteration", values="host_ns").sort("iteration")
-    known = [name for name in table.columns if name != "iteration"]
-    if not len(iterations) or not known:
+    known = found["rank"].unique().sort().to_numpy()
+    if not len(iterations) or not len(known):
         return None
-    kept = table.filter(np.isin(table["iteration"].to_numpy(), iterations)).select(known).fill_null(0)
-    ranks = np.searchsorted(model.ranks, np.array(known, dtype=np.int64))
+    kept = found.filter(pl.col("iteration").is_in(iterations.tolist()))
+    place = (np.searchsorted(iterations, kept["iteration"]), np.searchsorted(known, kept["rank"]))
+    host_ns, possible_ns = np.zeros((2, len(iterations), len(known)))
+    host_ns[place], possible_ns[place] = kept["host_ns"].to_numpy(), kept["possible_ns"].to_numpy()
+    ranks = np.searchsorted(model.ranks, known)
     role = np.zeros(len(ranks), dtype=np.int64) if model.role is None else model.role[ranks]
     host_of = dict(store.rows(_HOSTS, [run_id]))
     names = [host_of.get(rank) or f"of rank {rank}" for rank in model.ranks.tolist()]
@@ -113,7 +120,8 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
     return HostFloor(
         places=np.searchsorted(model.iterations, iterations),
         ranks=ranks,
-        host_ns=kept.to_numpy().astype(np.float64),
+        host_ns=host_ns,
+        possible_ns=possible_ns,
         role=role,
         machine=np.unique(names, return_inverse=True)[1],
         starved_ns=np.array([float(starved_of.get(one) or 0) for one in iterations.tolist()]),
