@@ -280,18 +280,22 @@ def test_hosts_that_are_slow_alike_are_named_together_though_their_devices_wait_
     # given hosts that launch for 9.24 ms where the others do for 8.4, the first of them for a tenth of a per cent more
     store = launching_job({rank: 1.1 + 0.001 * (rank == slow[0]) for rank in slow}, is_awaited=is_awaited)
 
-    sql = "SELECT summary, cause, delay_ns_per_iteration FROM attribute.finding WHERE confidence <> 'low'"
-    ((summary, cause, delay_ns),) = rows_of(store, sql)
+    columns = "summary, cause, delay_ns_per_iteration, delay_low_ns"
+    ((summary, cause, delay_ns, low_ns),) = rows_of(
+        store, f"SELECT {columns} FROM attribute.finding WHERE confidence <> 'low'"
+    )
 
     # then fetching, for which the devices of slow hosts wait too, is no cause: all hosts fetch for as long
     assert (str(summary).split(" than its device")[0], cause) == (said, "late_launch")
-    assert delay_ns == pytest.approx(0.84 * MS, rel=0.1)
+    # and where the others may fetch for as long, or only seem to, mending it saves so much at least
+    assert (low_ns if is_awaited else delay_ns) == pytest.approx(0.84 * MS, rel=0.1)
 
 
-def test_hosts_whose_fetching_waits_for_their_devices_are_in_nobodys_way() -> None:
+def test_hosts_whose_fetching_waits_for_their_devices_need_it_at_most_for_as_long_as_the_last_one_fetches() -> None:
     store = launching_job({5: 1.1}, is_awaited=True)
 
-    needs = "SELECT rank = 5, MIN(host_ns), MAX(host_ns) FROM attribute.host_need GROUP BY 1 ORDER BY 1"
-    (others, slow) = rows_of(store, needs)
-    assert [int(str(one)) / MS for one in others[1:]] == pytest.approx([10.4, 10.4], rel=0.02)
-    assert [int(str(one)) / MS for one in slow[1:]] == pytest.approx([11.24, 11.24], rel=0.02)
+    times = "MEDIAN(host_ns) / 1e6, MEDIAN(possible_ns) / 1e6"
+    (others, slow) = rows_of(store, f"SELECT rank = 5, {times} FROM attribute.host_need GROUP BY 1 ORDER BY 1")
+    # then they launch for 8.4 ms for sure; rank 5 fetches for 2 and launches for 9.24
+    assert others[1:] == pytest.approx((8.4, 10.4), rel=0.02)
+    assert slow[1:] == pytest.approx((11.24, 11.24), rel=0.02)

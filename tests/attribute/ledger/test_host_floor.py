@@ -102,6 +102,7 @@ def test_a_machine_is_known_of_ranks_whose_hosts_are_not_looked_at() -> None:
         places=np.arange(1, 4),
         ranks=np.array([0, 1]),
         host_ns=np.array([[60.0, 140.0]] * 3),
+        possible_ns=np.array([[60.0, 140.0]] * 3),
         role=np.array([0, 0]),
         machine=np.array([0, 1, 1, 0]),
         starved_ns=np.full(3, 150.0),

@@ -3,8 +3,9 @@ work by these causes.
 
 Idea: the device of a host that is behind waits for all that its host does: for input, too, which the other hosts fetch
 for as long, but ahead of their devices. So what devices show is divided as what their hosts spend longer than the usual
-host, as far as that goes.
-Not handled: hosts that are behind by what nothing is recorded of.
+host. Where that explains little of it, nothing is recorded of what makes a host late, and what is fetched, say, for no
+longer than usual counts to that.
+Not handled: hosts that are late by both.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traceforge.attribute.cause import causes
-from traceforge.attribute.ledger.ledger_input import LedgerInput, load_ledger_input, same_role
+from traceforge.attribute.ledger.ledger_input import LAUNCHING, STALLED, LedgerInput, load_ledger_input, same_role
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
@@ -84,18 +85,18 @@ def by_what_takes_longer(model: StepModel, spent_ns: Amounts) -> StepModel:
         return model
     work_ns = (model.before_arrival_ns[seen].sum(axis=1) + model.before_wait_ns[seen].sum(axis=1)).astype(np.float64)
     shown_ns = work_ns.sum(axis=0)
-    totals = (shown_ns, np.nan_to_num(spent_ns[seen]).sum(axis=0))
-    shown_longer, spent_longer = (np.maximum(0.0, longer_ns(model, one[None])[0]) for one in totals)
-    waiting_ns = (shown_longer * _of_hosts(model)).sum(axis=1)
+    longer = (longer_ns(model, one).sum(axis=0) for one in (work_ns, np.nan_to_num(spent_ns[seen])))
+    shown_longer, spent_longer = (np.maximum(0.0, one) for one in longer)
+    of_hosts = shown_longer * _of_hosts(model)
     shown_longer, spent_longer = shown_longer * is_known, spent_longer * is_known
-    due_ns = shown_longer.sum(axis=1, keepdims=True) * _shares(spent_longer)
-    giving = np.maximum(0.0, shown_longer - np.maximum(due_ns, spent_longer))
-    taking = np.maximum(0.0, due_ns - shown_longer)
     # Devices show more than hosts take longer, as the others wait meanwhile; far more where hosts are late by what
     # nothing is recorded of.
-    is_explained = spent_longer.sum(axis=1) >= thresholds.EXPLAINED_BY_HOST * waiting_ns
-    most_ns = np.where(is_explained, np.inf, spent_longer.sum(axis=1))
-    moved_ns = np.minimum(np.minimum(giving.sum(axis=1), taking.sum(axis=1)), most_ns)
+    is_explained = spent_longer.sum(axis=1) >= thresholds.EXPLAINED_BY_HOST * of_hosts.sum(axis=1)
+    reasons = np.where(is_explained[:, None], spent_longer, _unrecorded(model, of_hosts))
+    due_ns = np.where(is_explained, shown_longer.sum(axis=1), of_hosts.sum(axis=1))[:, None] * _shares(reasons)
+    giving = np.maximum(0.0, shown_longer - np.maximum(due_ns, spent_longer))
+    taking = np.where(reasons > 0, np.maximum(0.0, due_ns - of_hosts), 0.0)
+    moved_ns = np.minimum(giving.sum(axis=1), taking.sum(axis=1))
     given = moved_ns[:, None] * _shares(giving) / np.maximum(shown_ns, 1.0)
     if not given.any():
         return model
@@ -104,6 +105,15 @@ def by_what_takes_longer(model: StepModel, spent_ns: Amounts) -> StepModel:
         before_arrival_ns=_moved(model.before_arrival_ns, given, _shares(taking)),
         before_wait_ns=_moved(model.before_wait_ns, given, _shares(taking)),
     )
+
+
+def _unrecorded(model: StepModel, of_hosts: Amounts) -> Amounts:
+    """Of kinds that stand for what nothing is recorded of, the one that a rank shows most of, shape (R, K)."""
+    is_one = np.array([name in (STALLED, LAUNCHING) for name, _ in model.kinds])
+    shown = np.where(is_one, of_hosts, 0.0)
+    is_most = shown == shown.max(axis=1, keepdims=True)
+    is_enough = shown >= thresholds.EXPLAINED_BY_HOST * of_hosts.sum(axis=1, keepdims=True)
+    return np.where(is_most & is_enough, shown, 0.0)
 
 
 def _of_hosts(model: StepModel) -> NDArray[np.bool_]:

@@ -43,7 +43,8 @@ _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _STANDING = frozenset({"stall", "unnamed"})
 _UNNAMED = ("idle", "unnamed")
 _COMPUTING = cause_of_work("compute", None)
-_STALLED, _LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
+STALLED, LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
+"""Causes of a host that does nothing on record, and of one that launches late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def by_cause(model: StepModel) -> StepModel:
     names = [cause_of_work(phase, activity) for phase, activity in model.kinds]
     unnamed = [k for k, kind in enumerate(model.kinds) if kind == _UNNAMED and names[k] == UNEXPLAINED.name]
     launching = [k for k, (_, activity) in enumerate(model.kinds) if activity in _HOST_OPERATIONS]
-    targets = sorted({*names, *((_STALLED, _LAUNCHING) if unnamed and launching else ())})
+    targets = sorted({*names, *((STALLED, LAUNCHING) if unnamed and launching else ())})
     member = np.array([[name == target for target in targets] for name in names], dtype=np.int64)
     of_rank = np.broadcast_to(member.reshape(len(names), len(targets)), (len(model.ranks), len(names), len(targets)))
     if unnamed and launching:
@@ -126,7 +127,7 @@ def by_cause(model: StepModel) -> StepModel:
         standing = [k for k, (_, activity) in enumerate(model.kinds) if activity in _STANDING]
         is_late = _above_typical(model, launching) > _above_typical(model, standing)
         for rank, late in enumerate(is_late.tolist()):
-            of_rank[rank, unnamed, targets.index(_LAUNCHING if late else _STALLED)] = 1
+            of_rank[rank, unnamed, targets.index(LAUNCHING if late else STALLED)] = 1
     return replace(
         model,
         kinds=tuple((target, None) for target in targets),
@@ -309,10 +310,10 @@ def with_pauses(model: StepModel) -> StepModel:
     if not pause.any():
         return model
     names = [name for name, _ in model.kinds]
-    kinds = model.kinds if _STALLED in names else (*model.kinds, (_STALLED, None))
+    kinds = model.kinds if STALLED in names else (*model.kinds, (STALLED, None))
     padding = [(0, 0)] * 3 + [(0, len(kinds) - len(names))]
     arrival, wait = (np.pad(work, padding) for work in (model.before_arrival_ns, model.before_wait_ns))
-    arrival[1:, 0, :, [name for name, _ in kinds].index(_STALLED)] += pause
+    arrival[1:, 0, :, [name for name, _ in kinds].index(STALLED)] += pause
     start = model.start_ns.copy()
     start[1:] -= pause
     return replace(model, kinds=kinds, before_arrival_ns=arrival, before_wait_ns=wait, start_ns=start)
