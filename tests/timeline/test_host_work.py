@@ -106,3 +106,9 @@ def test_what_a_host_does_is_divided_by_the_cause_that_would_own_it() -> None:
     assert lasting == {
         "late_launch": 100, "garbage_collection": 50, "allocator_stall": 30, "input_stall": 120, "checkpoint_pause": 0,
     }  # fmt: skip
+
+
+def test_collecting_garbage_that_ends_as_the_device_does_is_work() -> None:
+    assert works(step_ns=10**6, launch=[(0, 1)], compute=[(0, 300_000)], garbage_collection=[(100, 310_000)]) == [
+        (0, 310_000)
+    ]

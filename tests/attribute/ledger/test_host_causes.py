@@ -4,11 +4,15 @@ device   |idle: launches 60|idle: input 40|meets the others|        of rank 1; t
 host     |launches 160     |input 40      |                         the others' launch for 100, and fetch for 40
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tests.given import MS, built, data_parallel_job, store_of
 from tests.replay.models import Kinds, lockstep_model
-from traceforge.attribute.ledger.host_causes import by_what_takes_longer, longer_ns
+from traceforge.attribute.ledger.host_causes import by_what_takes_longer, load_host_times, longer_ns
+from traceforge.attribute.ledger.ledger_input import load_ledger_input
 from traceforge.replay.model import StepModel
 
 HOST_KINDS: Kinds = (("late_launch", None), ("input_stall", None), ("host_stall", None))
@@ -95,3 +99,27 @@ def test_a_host_is_held_against_the_usual_one_and_of_two_halves_against_the_fast
 
     assert longer[0, :, LAUNCH].tolist() == [0, 0, 30, 40]
     assert np.isnan(longer[..., STALL]).all()
+
+
+def test_no_role_pauses_by_design_and_each_may_launch_for_longer_than_others() -> None:
+    # given three ranks that launch for 100 and fetch for 90, and one of another role that does both for 20
+    model = replace(job({}, ranks=4), role=np.array([0, 0, 0, 1]), pauses=np.array([False, True, True]))
+    longer = longer_ns(model, spent([100, 90], ranks=4, rank3=[20, 20]))
+    assert longer[0, :, :STALL].tolist() == [[0, 0]] * 4
+
+    # and now one rank of that role, and three of the other: most ranks fetch for 20
+    model = replace(model, role=np.array([0, 1, 1, 1]))
+    longer = longer_ns(model, spent([20, 20], ranks=4, rank0=[100, 90]))
+    assert longer[0, :, :STALL].tolist() == [[0, 70], [0, 0], [0, 0], [0, 0]]
+
+
+def test_where_a_host_was_not_looked_at_nothing_is_known_of_any() -> None:
+    with store_of(*data_parallel_job([[50 * MS, 50 * MS, 80 * MS]] * 6)) as store:
+        built(store, "attribute")
+        run = load_ledger_input(store, 0)
+        assert run is not None
+        model = replace(run.model, kinds=(("late_launch", None),))
+        assert load_host_times(store, 0, model) is not None
+
+        store.execute("DELETE FROM attribute.host_time WHERE rank = 1")
+        assert load_host_times(store, 0, model) is None

@@ -125,3 +125,7 @@ def test_of_stages_the_one_whose_hosts_need_most_counts() -> None:
 
 def test_where_nothing_is_lost_nothing_is_taken_out() -> None:
     assert floor_of([[160, 160, 160]] * 3).part_of_loss(STRAGGLER, np.zeros(4)) == 1
+
+
+def test_of_two_halves_of_the_hosts_the_faster_one_is_the_usual() -> None:
+    assert floor_of([[100, 101, 140, 141]] * 3).usual_ns == 101

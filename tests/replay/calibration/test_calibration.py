@@ -50,6 +50,8 @@ def test_ranks_that_arrive_together_have_no_spread_to_measure() -> None:
 
     assert "less than three times" in found["arrival_spread"][1]
     assert "less than three times" in found["predictability"][1]
+    # then kernels are looked at: a collective transfers, though none waits
+    assert "Hardly any work runs" in found["transfer_overlap"][1]
 
 
 def test_equal_transfers_after_unequal_waits_leave_no_coupling() -> None:
