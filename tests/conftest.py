@@ -75,25 +75,23 @@ def root() -> Path:
 def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Gives the database of samples, each a run of its own: made by the first test of all processes that asks.
 
-    Not to be changed: whoever wants to write takes a copy. Without comments, unless `is_documented` is given.
+    Not to be changed: whoever wants to write takes a copy.
     """
-    return lambda *samples, is_documented=False: _kept(
-        tmp_path_factory, *(ROOT / "sample_traces" / sample for sample in samples), is_documented=is_documented
-    )
+    return lambda *samples: _kept(tmp_path_factory, *(ROOT / "sample_traces" / sample for sample in samples))
 
 
 @pytest.fixture(scope="session")
 def corpus_database(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Callable[[str], Path]:
-    """Gives the database of real traces, such as `kineto/megatron_tp2`; else as `sample_database`."""
-    return lambda folder: _kept(tmp_path_factory, corpus / "traces" / folder)
+    """Gives the database of real traces, such as `kineto/megatron_tp2`, without comments; else as `sample_database`."""
+    return lambda folder: _kept(tmp_path_factory, corpus / "traces" / folder, is_documented=False)
 
 
-def _kept(tmp_path_factory: pytest.TempPathFactory, *folders: Path, is_documented: bool = False) -> Path:
+def _kept(tmp_path_factory: pytest.TempPathFactory, *folders: Path, is_documented: bool = True) -> Path:
     """The database of these folders, made by the first test of all processes that asks."""
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "shared_databases"
     shared.mkdir(exist_ok=True)
-    path = shared / f"{'+'.join(folder.name for folder in folders)}{'-documented' * is_documented}.duckdb"
+    path = shared / f"{'+'.join(folder.name for folder in folders)}.duckdb"
     with (shared / f"{path.stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():

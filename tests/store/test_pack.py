@@ -21,7 +21,7 @@ WHERE database_name = 'trace' AND schema_name <> 'main' ORDER BY ALL
 
 @pytest.mark.usefixtures("documented")
 def test_from_file_to_folder_and_back_nothing_changes(tmp_path: Path, sample_database: Callable[..., Path]) -> None:
-    original = sample_database("far_nic", is_documented=True)
+    original = sample_database("far_nic")
 
     api.unpack(original, tmp_path / "job")
     api.pack(tmp_path / "job", tmp_path / "again.duckdb")
