@@ -60,7 +60,7 @@ def test_a_linked_trace_shows_its_method_and_its_replay(linked: Store) -> None:
 def test_the_first_rank_that_differs_is_named() -> None:
     plain = [call(), call()]
 
-    said = texts(section(job(plain, [plain[0], call(elements=5)], plain)))
+    said = texts(section(built(job(plain, [plain[0], call(elements=5)], plain), "graph")))
 
     assert any(
         "do not issue the same collectives: rank 1 has all_reduce 20 bytes float (node 101) where" in text
@@ -71,7 +71,7 @@ def test_the_first_rank_that_differs_is_named() -> None:
 
 def test_what_moves_in_which_group_stands_before_the_graphs() -> None:
     # given three ranks of which each makes one all-reduce of 4 elements of 4 bytes (no times)
-    found = section(job([call()], [call()], [call()]))
+    found = section(built(job([call()], [call()], [call()]), "graph"))
 
     # then the volume is the first table: one group, 3 ranks, 3 calls
     assert isinstance(found, Section)
@@ -99,7 +99,7 @@ def test_a_message_that_is_not_received_is_told() -> None:
     sent = [call("send", size, **pair) for size in (1, 2, 3)]
     received = [call("recv", size, **pair) for size in (1, 3)]
 
-    said = texts(section(job(sent, received)))
+    said = texts(section(built(job(sent, received), "graph")))
 
     what = "rank 0 sends message 1 (node 101), which rank 1 does not receive"
     assert f"From rank 0 to rank 1, sends and receives do not match: {what}; 3 sent, 2 received." in said
