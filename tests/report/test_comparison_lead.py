@@ -78,7 +78,7 @@ def test_a_run_slower_for_all_ranks_alike_is_not_headed_nothing_significant(runs
     assert "**Slower than the baseline**" in made.markdown
     assert "Slower than the baseline" in made.html
     told = " ".join(" ".join(made.verdict_lines[:8]).split())
-    assert "Against the baseline usual: Slower: 55.0 ms → 65.0 ms an iteration" in told
+    assert "Against the baseline usual: slower, 55.0 ms → 65.0 ms an iteration" in told
     assert "What changed most: compute +10.0 ms" in told
 
 
@@ -115,7 +115,7 @@ def test_hosts_that_findings_of_the_baseline_name_are_redacted(runs: Store) -> N
 
 def test_where_nothing_changed_nothing_is_named(runs: Store) -> None:
     found = api.compare(runs, runs, run_before="usual", run_after="usual")
-    assert against_baseline(found).startswith("Against the baseline usual: No significant change: ")
+    assert against_baseline(found).startswith("Against the baseline usual: no significant change, ")
     assert "What changed" not in against_baseline(found)
 
 

@@ -23,7 +23,8 @@ def against_baseline(comparison: Comparison | None, verdict: str = "") -> str:
     if comparison is None:
         return ""
     name = clean(comparison.before.run_name, 40)
-    answer = f"Against the baseline {name}: {headline(comparison)}."
+    how, _, by = headline(comparison).partition(": ")
+    answer = f"Against the baseline {name}: {how[:1].lower()}{', '.join(filter(None, (how[1:], by)))}."
     return " ".join(filter(None, [answer, _findings(comparison, verdict), what_changed(comparison)]))
 
 
