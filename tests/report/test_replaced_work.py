@@ -42,3 +42,8 @@ def test_work_that_only_went_is_in_the_place_of_nothing() -> None:
     only_gone = FUSION[1:]
     assert not is_replaced(only_gone)
     assert [one.name for one in kept(only_gone)] == ["mul", "mm", "cat"]
+
+
+def test_small_work_that_comes_and_goes_as_names_vary_is_no_replacement() -> None:
+    # given less than 100 us each
+    assert not is_replaced([row("fill", "new", 0, 90), row("zero", "gone", 80, 0)])

@@ -1,8 +1,8 @@
 -- What each host needs for itself in each whole iteration, of runs in attribute.host_pace.
 --
 -- A host of which nothing is recorded while its device has no work works in Python, or waits for another host. As one of them is
--- the last and waits for none, what all of them have in an iteration is work. So it may be with fetching input that ends as
--- the device does: the others may fetch for as long as the host that does for the shortest time, or for less.
+-- the last and waits for none, what all of them have in an iteration is work. Fetching input that ends as the device does is a
+-- wait; how much of it is work is not known: `possible_ns` takes it for as long as the quickest host fetches.
 -- Scope: run
 CREATE OR REPLACE TABLE attribute.host_need (
   -- Joins meta.run.run_id.
@@ -13,9 +13,9 @@ CREATE OR REPLACE TABLE attribute.host_need (
   iteration,
   -- Time in which the host surely works, ns: what it does, and the least of the hosts' `unnamed_ns`.
   host_ns,
-  -- The same if it fetches input for no less than the host that seems to for the shortest time, ns.
+  -- The same if it fetches input for at least as long as the quickest host, ns.
   possible_ns,
-  -- Of that, fetching input, ns.
+  -- Of `host_ns`, fetching input, ns.
   input_ns
 ) AS
 SELECT

@@ -1,6 +1,6 @@
 """What hosts spend their time on. Reads what attribute.host_pace reads; fills attribute.host_time.
 
-Idea: as in attribute.host_pace, of whose look at the events it is the other half.
+Idea: one look at the events of a host gives both tables (`host_pace.looked_at`).
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 Idea: a host that launches ahead of its device is held up by nothing but its own work, so that this says how fast the
 job could go at best. Only what surely is no wait for the device or for other ranks counts: stretches in which
-operations and calls begin or end all the time, fetching data, saving, and collecting garbage.
-Fetching that ends as the device does was a wait for it, as loaders have that copy ahead.
+operations and calls begin or end all the time, fetching data, saving, and collecting garbage. Fetching that ends as the
+device does was a wait for it: some loaders copy ahead and wait for room.
 Not handled: long stretches inside of an operation or without a name, and names that a program gives; any may hide a
 wait. So may fetching data, for another rank.
 """

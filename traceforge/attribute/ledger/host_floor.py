@@ -35,7 +35,7 @@ class HostFloor:
             left to do when hosts are done, nor one that follows an iteration that was left out.
         ranks: places of the ranks whose hosts are known, shape (H,).
         host_ns: what each host needs for each, shape (J, H).
-        possible_ns: the same if what may be a wait while it fetches input is work, as far as that can be.
+        possible_ns: the same if each fetches input for at least as long as the quickest host.
         role: number shared by ranks that do the same, shape (H,).
         machine: number shared by ranks of one host, of all ranks, shape (R,).
         starved_ns: for how long some device lacks work in each iteration, shape (J,).
