@@ -122,11 +122,8 @@ def more_work(work_ns: Times, share: Amounts, given: Strengths, now: Cover, then
     """
     waiting = share * (0.0 if given.waiting is None else given.waiting)
     transferring = share * (0.0 if given.transferring is None else given.transferring)
-    wait, transfer = _covered(then)
-    waited = np.minimum(wait, work_ns)
-    transferred = np.minimum(transfer, work_ns - waited)
-    alone = work_ns - waited * _slowed(waiting) - transferred * _slowed(transferring)
-    cost = _cost(alone, waiting, transferring, *_covered(now)) - _cost(alone, waiting, transferring, wait, transfer)
+    slowed = _slowed_then(work_ns, waiting, transferring, then)
+    cost = _cost(work_ns - slowed, waiting, transferring, *_covered(now)) - slowed
     result: Times = np.maximum(np.rint(cost), -work_ns).astype(np.int64)
     return result
 
@@ -135,12 +132,16 @@ def slowed_by(
     work_ns: Times, share: Amounts, couplings: Couplings, begin_ns: Times, last_ns: Times, end_ns: Times
 ) -> Amounts:
     """What of recorded work (shape (R,)) is due to a collective beside it that waits until `last` and ends at `end`."""
-    wait, transfer = _covered(Cover(begin_ns, last_ns, end_ns))
+    waiting, transferring = share * couplings.waiting, share * couplings.transferring
+    return _slowed_then(work_ns, waiting, transferring, Cover(begin_ns, last_ns, end_ns))
+
+
+def _slowed_then(work_ns: Times, waiting: Amounts, transferring: Amounts, cover: Cover) -> Amounts:
+    """What of recorded work is due to what covered it."""
+    wait, transfer = _covered(cover)
     waited = np.minimum(wait, work_ns)
     transferred = np.minimum(transfer, work_ns - waited)
-    result: Amounts = waited * _slowed(share * couplings.waiting) + transferred * _slowed(
-        share * couplings.transferring
-    )
+    result: Amounts = waited * _slowed(waiting) + transferred * _slowed(transferring)
     return result
 
 

@@ -154,6 +154,26 @@ def replay_arms(
     return [Replay(start[:, v], end[:, v], wait[:, v], injected[:, v]) for v in range(len(arms))]
 
 
+class _Awaited:
+    """Whose ends ranks await: `place` as `StepModel.awaited`, shape (I, P, R), negative where none is awaited."""
+
+    def __init__(self, place: NDArray[np.int64]) -> None:
+        self.place = place
+        self._first: list[list[int]] = place.min(axis=2).tolist()
+        self._last: list[list[int]] = place.max(axis=2).tolist()
+
+    def reached(self, i: int, p: int, ends: Sequence[Times], time: Times) -> Times:
+        """End that each rank awaits, or its own time, shape (V, R); `time` itself where no rank awaits one."""
+        last = self._last[i][p]
+        if last < 0 or last == self._first[i][p]:
+            return time if last < 0 else ends[last]
+        result, awaited = time, self.place[i, p]
+        for place in np.unique(awaited).tolist():
+            if place >= 0:
+                result = np.where(awaited == place, ends[place], result)
+        return result
+
+
 class _Iterations:
     """What all iterations of a replay share."""
 
@@ -168,15 +188,15 @@ class _Iterations:
         unhindered: bool = False,
     ) -> None:
         self._durations, self._recorded, self._unhindered = durations, recorded, unhindered
-        self._awaited = model.awaited
-        self._behind = model.queued if model.behind is None else model.behind
+        self._awaited = _Awaited(model.awaited)
+        behind = model.queued if model.behind is None else model.behind
+        self._behind = None if behind is None else _Awaited(behind)
         self._calls: list[int] = model.calls.tolist()
         # Ranks of several roles join different numbers of collectives.
         self._joined = None if model.role is None else np.maximum((model.group >= 0).sum(axis=1), 1)
         self._layout: list[list[RankPartition]] = [[met.layouts[n] for n in row] for row in met.at.tolist()]
         places = np.arange(model.awaited.shape[1])[:, None]
         self._own_end = _for_all_ranks(model.awaited == places)
-        self._no_end = _for_all_ranks(model.awaited < 0)
         self._idle_between = _for_all_ranks(durations.before_wait_ns == 0)
         self._given = strengths([arm.couplings for arm in arms])
         if _has_absent_ranks(model):
@@ -217,13 +237,13 @@ class _Iterations:
                 end = np.maximum(end + more, np.minimum(end, last))
             ends.append(end)
             if self._overlap:
-                under_way = (np.broadcast_to(last, time.shape), end)
+                under_way = (last, end)
             if not self._idle_between[i][p]:
                 time = time + self._work(i, p, time, under_way)
             if self._own_end[i][p]:
                 time = np.maximum(time, end)
-            elif not self._no_end[i][p]:
-                time = np.maximum(time, _reached(ends, self._awaited[i, p], time))
+            elif (reached := self._awaited.reached(i, p, ends, time)) is not time:
+                time = np.maximum(time, reached)
         joined = max(calls, 1) if self._joined is None else self._joined[i]
         return self._arrive(i, calls, time, under_way), waited // joined
 
@@ -249,9 +269,10 @@ class _Iterations:
             free = np.where(is_free, np.minimum(free, last - time), free)
             ends.append(last + self._durations.transfer_ns[i, p])
             time = time + self._durations.before_wait_ns[i, p]
-            reached = _reached(ends, self._awaited[i, p], time)
-            free = np.where(is_free, np.minimum(free, np.where(self._awaited[i, p] >= 0, reached - time, free)), free)
-            is_free &= self._awaited[i, p] < 0
+            reached = self._awaited.reached(i, p, ends, time)
+            waits = self._awaited.place[i, p] >= 0
+            free = np.where(is_free & waits, np.minimum(free, reached - time), free)
+            is_free &= ~waits
             time = np.maximum(time, reached)
             if not is_free.any():
                 break
@@ -259,10 +280,8 @@ class _Iterations:
 
     def _begun(self, i: int, p: int, time: Times, ends: Sequence[Times]) -> Times:
         """When the collective at place `p` begins on each rank that arrives at `time`: once its stream is free."""
-        if self._behind is None:
-            return time
-        begun: Times = np.maximum(time, _reached(ends, self._behind[i, p], time))
-        return begun
+        before = time if self._behind is None else self._behind.reached(i, p, ends, time)
+        return time if before is time else np.maximum(time, before)
 
     def _arrive(self, i: int, p: int, time: Times, under_way: tuple[Times, Times] | None) -> Times:
         """When each rank has done its work before arrival `p`, or before the end of the iteration."""
@@ -303,7 +322,6 @@ class _Iterations:
     def _cover(self, recorded: Baseline, i: int, p: int, begin_ns: Times) -> Cover:
         """What covered a stretch in the recorded run: the collective at place `p`."""
         last = self._layout[i][p].latest(recorded.begun_ns[i, p])
-        last = np.broadcast_to(last, begin_ns.shape)
         return Cover(begin_ns, last, last + recorded.transfer_ns[i, p])
 
 
@@ -317,12 +335,3 @@ def _for_all_ranks(holds: NDArray[np.bool_]) -> list[list[bool]]:
     """Where it holds on all ranks, by iteration and place."""
     found: list[list[bool]] = np.logical_and.reduce(holds, axis=2).tolist()
     return found
-
-
-def _reached(ends: Sequence[Times], awaited: NDArray[np.int64], time: Times) -> Times:
-    """End that each rank awaits, or its own time where it awaits none; shape (V, R)."""
-    result = time
-    for place in np.unique(awaited):
-        if place >= 0:
-            result = np.where(awaited == place, ends[int(place)], result)
-    return result
