@@ -244,13 +244,15 @@ def _row(run: JudgedRun, found: FindingCandidate, cost: FindingCost, known: Coup
 def confidence_of(found: FindingCandidate, cost: FindingCost, run: JudgedRun, *, is_matched: bool) -> str:
     """Low for what costs little, whatever the ledger says; where most calls have no partner, for all but the certain.
 
-    Medium for what costs little if the hosts of other ranks need as long as they seem to.
+    Medium for what costs little if the hosts of other ranks need as long as they seem to, or what may cost nothing.
     What ranks lose in turns is above the usual rank's time, but evening it out saves what is above the mean.
     """
     least = thresholds.ROTATING_SHARE if found.is_in_turns else thresholds.MEDIUM_SHARE
     least_ns = least * float(run.durations_ns.mean())
     is_hint = cost.delay.mean_ns < least_ns or (not is_matched and found.confidence != "high")
-    is_doubtful = cost.host_limited_ns is not None and cost.host_limited_ns < least_ns and found.confidence == "high"
+    is_little = cost.host_limited_ns is not None and cost.host_limited_ns < least_ns
+    may_be_nothing = cost.delay.low_ns is not None and cost.delay.low_ns <= 0
+    is_doubtful = (is_little or may_be_nothing) and found.confidence == "high"
     return "low" if is_hint else "medium" if is_doubtful else found.confidence
 
 

@@ -1,5 +1,6 @@
 """How sure a cost is, on series whose uncertainty is known."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -60,7 +61,7 @@ class TestPeers:
     # given 20 iterations, in which the stages compute 100, 100, 100 and 140 by design, each one 1 more or less
     LENGTHS = np.array([[100, 100, 100, 140]] * 20) + np.where(np.arange(80).reshape(20, 4) % 3 == 0, -1, 1)
 
-    def _spread(self, role: list[int] | None, late: int = 2) -> PeerSpread:
+    def _spread(self, role: list[int] | None, late: int = 2, late_themselves: Sequence[int] = ()) -> PeerSpread:
         work = self.LENGTHS.copy()
         work[8:, late] += 50
         model = SimpleNamespace(
@@ -70,7 +71,7 @@ class TestPeers:
         )  # fmt: skip
         blamed = BlamedTime((late,), np.zeros((20, 1, 1), dtype=np.int64), np.zeros((20, 1, 1), dtype=np.int64))
         run = cast("LedgerInput", SimpleNamespace(model=model))
-        return peer_spread_of(run, ["slow_compute"], blamed, np.arange(8, 20))
+        return peer_spread_of(run, ["slow_compute"], blamed, np.arange(8, 20), late_themselves)
 
     def test_a_stage_alone_is_its_own_reference(self) -> None:
         # 12 of 20 iterations against 8 that vary by about 1: the 40 that stage 3 has more by design do not matter
@@ -86,3 +87,10 @@ class TestPeers:
     def test_without_roles_all_others_are_peers(self) -> None:
         # 100, 100 and 140 differ by 23
         assert self._spread(None).sd_ns == pytest.approx(40 / np.sqrt(3), rel=0.01)
+
+    def test_a_rank_that_another_finding_blames_shows_nothing(self) -> None:
+        # given rank 3's 140 as another finding's: 100 and 100 are left
+        assert self._spread(None, late_themselves=[3]).sd_ns < 1
+
+    def test_a_late_rank_shows_what_it_can_where_it_is_the_only_other(self) -> None:
+        assert self._spread([0, 1, 1, 2], late_themselves=[1]) == self._spread([0, 1, 1, 2])

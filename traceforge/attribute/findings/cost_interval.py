@@ -73,12 +73,18 @@ def _t_of(degrees: int) -> float:
 
 
 def peer_spread_of(
-    run: LedgerInput, causes: Sequence[str], source: BlamedTime, struck: NDArray[np.int64]
+    run: LedgerInput,
+    causes: Sequence[str],
+    source: BlamedTime,
+    struck: NDArray[np.int64],
+    late_themselves: Sequence[int] = (),
 ) -> PeerSpread:
     """How well others of their role show what the blamed ranks or transfers would have taken; without others, they do.
 
     Args:
         struck: iterations in which they are late.
+        late_themselves: ranks (as places of the model) that other findings blame. They show nothing, where two others
+            of the blamed ranks' roles do.
     """
     model = run.model
     iterations = len(model.iterations)
@@ -92,6 +98,8 @@ def peer_spread_of(
     role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
     blamed = list(source.rank_places)
     others = np.setdiff1d(np.flatnonzero(np.isin(role, role[blamed])), blamed)
+    sound = np.setdiff1d(others, late_themselves)
+    others = sound if len(sound) > len(np.unique(role[sound])) else others
     if not len(others):
         return _own_spread(total[:, blamed], struck)
     means, of_role = total[:, others].mean(axis=0), role[others]

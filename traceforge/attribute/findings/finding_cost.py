@@ -134,7 +134,8 @@ def finding_costs(
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
     for n, one in enumerate(found):
         effect, source = one.effect, sources[n]
-        known = peer_spread_of(run, one.removed, source, np.asarray(places)[effect.affected])
+        late = [place for other in players if other != n for place in sources[other].rank_places]
+        known = peer_spread_of(run, one.removed, source, np.asarray(places)[effect.affected], late)
         estimates = {}
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
             ends = [[float(costs[n, kind].mean()) for costs in both] for both in at_ends]
