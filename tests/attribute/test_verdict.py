@@ -155,6 +155,17 @@ def test_a_parameter_server_that_others_wait_for_is_named_as_such_and_not_as_slo
     assert re.search(r"it computes 6\.00 ms, the median rank 39\.\d ms, so that it is", str(verdict["explanation"]))
 
 
+def test_where_the_time_goes_is_said_though_most_ranks_were_not_recorded() -> None:
+    # given two ranks of eight, in iterations of 100 ms of work and 10 ms in which they communicate
+    verdict = verdict_of(*data_parallel_job([[100 * MS, 100 * MS]] * 12, transfer_ns=10 * MS), world_size=8)
+
+    # then others may be late, and communication may be waiting for them
+    assert str(verdict["headline"]).startswith("Nothing significant on the 2 of 8 ranks recorded")
+    assert "Where the time goes: Bound by its kernels: the device computes 91 % of each 110 ms" in str(
+        verdict["explanation"]
+    )
+
+
 def test_much_delay_in_few_iterations_is_not_called_nothing() -> None:
     # given eight ranks as above, of which only two iterations were recorded
     compute = [[100 * MS + (rank * 7919 + n * 104_729) % 97 * MS // 6 for rank in range(8)] for n in range(2)]

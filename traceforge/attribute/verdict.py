@@ -322,13 +322,14 @@ def _of_iterations(state: State, free: str) -> str:
     # One iteration shows no typical pace of its own: each rank is held against its peers.
     on_time = _OF_ONE_ITERATION if one and state["reference"] == "median" else _ON_TIME[state["reference"]]
     rest = f"{judged} {duration}, {excess} than at {on_time}."
+    goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     if state["state"] != "nothing_significant":
         waits = sentence_of_held(state["held"])
         rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"
         beside = [_beside_finding(state), of_bubbles(state) if state["bubble_ns"] is not None else ""]
+        beside += [goes.strip()] if state["state"] == "partly_seen" else []
         return " ".join(filter(None, [rest, *beside]))
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
-    goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     nobody = f" {without_owner(state)}".rstrip() if _is_spread(state) else ""
     if _is_spread(state) and state["idle_owner"]:
         nobody = f" {explanation_of_division(state['idle_owner'])}"
