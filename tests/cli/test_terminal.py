@@ -149,3 +149,12 @@ def test_columns_stand_below_one_another_whatever_is_in_them(healthy: Path) -> N
         "one    3  4.5",
         "two          ",
     ]
+
+
+def test_a_folded_table_cuts_no_number_in_two(healthy: Path) -> None:
+    query = f"SELECT '{'x' * 150}' AS first, 1234567 AS a_long_name_of_a_number, 7.25 AS second"
+    shown = re.sub(r"\x1b\[[\d;]*m", "", on_terminal("sql", healthy, query)).replace("\r", "").splitlines()
+
+    # then names of numbers are as many lines as the numbers' width needs
+    assert [line.split() for line in shown[:4]] == [["a_long_"], ["name_"], ["of_a_"], ["first", "number", "second"]]
+    assert shown[4].split()[1:] == ["1234567", "7.25"]

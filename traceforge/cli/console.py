@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAX_TABLE_ROWS = 200
+_LEAST_WIDTH = 5  # of a folded column
 _VERDICT = re.compile(r"^(VERDICT[^:]*:)")
 _LABEL = re.compile(r"^(  [a-z ]+:)")
 
@@ -115,11 +116,25 @@ def _print_folded(heads: Sequence[str], cells: Sequence[Sequence[str]], are_numb
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for head, is_number in zip(heads, are_numbers, strict=True):
-        table.add_column(Text(head), overflow="fold", justify="right" if is_number else "left")
+    for head, is_number, column in zip(heads, are_numbers, zip(*cells, strict=True), strict=True):
+        if is_number:  # one that is cut in two is another one
+            shown = _broken(head, max(map(_width, column)))
+            table.add_column(Text(shown), justify="right", no_wrap=True)
+        else:
+            table.add_column(Text(head), overflow="fold", min_width=_LEAST_WIDTH)
     for row in cells:
         table.add_row(*map(Text, row))
     Console(markup=False, highlight=False).print(table)
+
+
+def _broken(name: str, width: int) -> str:
+    """A name in lines of such a width where its underscores allow it."""
+    lines = [""]
+    for part in re.findall(r"[^_]+_*|_+", name):
+        if len(lines[-1]) + len(part) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _shows_colours() -> bool:

@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from textwrap import wrap
 from types import MappingProxyType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,11 @@ from traceforge.cli.console import print_frame, printable
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.cli.named_queries import query_text
 from traceforge.errors import InputUnusableError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_WIDTH, _HANGING = 100, " " * len("  next: ")
 
 
 class By(StrEnum):
@@ -60,8 +66,18 @@ def top(
         print_json({"bound": bound[0][0] if bound else None, "by": by.value, "rows": rows.to_dicts()})
         return
     for sentence, next_step in bound:
-        print(printable(f"{sentence}\n  next: {next_step}\n"))
-    print_frame(rows, max_rows=count)
+        advice = wrap(f"  next: {next_step}", _WIDTH, subsequent_indent=_HANGING)
+        print(printable("\n".join([*wrap(sentence, _WIDTH), *advice, ""])))
+    print_frame(_as_read(rows), max_rows=count)
+
+
+def _as_read(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """Numbers to three digits, shares in percent, no column that is empty."""
+    from polars import col, selectors
+
+    known = rows.select(column for column in rows if column.null_count() < rows.height)
+    percent = known.rename({"share": "percent"}).with_columns((100 * col("percent")).round(1).alias("percent"))
+    return percent.with_columns((selectors.float() - selectors.by_name("percent")).round_sig_figs(3))
 
 
 def _lack(by: By, others: Sequence[str]) -> tuple[str, str]:
