@@ -163,8 +163,8 @@ def test_a_run_without_iterations_is_refused_even_by_force(sides: dict[str, Side
 def test_other_collectives_are_a_warning_by_name(sides: dict[str, Side], healthy: Side) -> None:
     found = compare_runs(healthy, sides["gathering"])
 
-    # then both the mix and the number are told, and the comparison is made
-    assert [objection.field for objection in found.objections] == ["op_mix", "collectives"]
+    # then the mix, the number and the amount are told, and the comparison is made
+    assert [objection.field for objection in found.objections] == ["op_mix", "collectives", "bytes"]
 
 
 def test_below_three_iterations_no_change_is_called_significant(sides: dict[str, Side], healthy: Side) -> None:
@@ -182,6 +182,15 @@ def test_delays_above_other_durations_are_a_warning_by_name(healthy: Side) -> No
     found = objections(facts, replace(facts, reference="first_quartile"))
 
     assert [(one.field, one.is_refusal) for one in found] == [("reference", False)]
+
+
+@pytest.mark.parametrize(("size_bytes", "fields"), [(1.09e6, []), (1.2e6, ["bytes"]), (None, [])])
+def test_ranks_that_send_another_amount_may_be_of_another_model(
+    healthy: Side, size_bytes: float | None, fields: list[str]
+) -> None:
+    facts = replace(job_facts(healthy), size_bytes=1e6)
+
+    assert [one.field for one in objections(facts, replace(facts, size_bytes=size_bytes))] == fields
 
 
 def test_of_three_iterations_that_take_seven_times_as_long_nothing_is_claimed(

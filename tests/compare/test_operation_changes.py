@@ -6,6 +6,7 @@ import pytest
 
 from tests.given import MS, US, Trace, add_run, built
 from traceforge.compare import OperationChange, Side
+from traceforge.compare.comparability import other_program
 from traceforge.compare.operation_changes import operation_changes
 from traceforge.store.database import Store
 
@@ -54,6 +55,7 @@ def sides() -> Iterator[dict[str, Side]]:
         "slower": job(("aten::mm", 2, 3 * MS), CAT, spread_us=1),
         "uneven": job(("aten::mm", 2, 19 * MS // 10), CAT, spread_us=100),
         "other": job(MM, ("aten::stack", 1, 2 * MS)),
+        "strange": job(("aten::mul", 2, 2 * MS), CAT),
         "rank_2": [*job(MM, CAT)[:2], job(("aten::mm", 5, 2 * MS), CAT)[2], job(MM, CAT)[3]],
         "wide": products(4096, MS),
         "wide_slower": products(4096, 2 * MS),
@@ -145,3 +147,13 @@ def test_a_module_is_compared_by_its_kernels(sides: dict[str, Side]) -> None:
     (module,) = changed(sides, "wide", "wide_slower", "module")
 
     assert (module.name, module.before_calls, module.difference_ns) == ("Linear_0", 1.0, MS)
+
+
+@pytest.mark.parametrize(("after", "fields"), [("other", []), ("strange", ["operations"])])
+def test_runs_that_share_little_work_are_of_other_programs(
+    sides: dict[str, Side], after: str, fields: list[str]
+) -> None:
+    # given 4 ms of aten::mm and 1 ms of aten::cat, then with aten::stack in place of cat, or with mul in place of mm
+    changes = operation_changes(sides["before"], sides[after], STEP)
+
+    assert [one.field for one in other_program(changes)] == fields

@@ -2,15 +2,18 @@
 
 A comparison is refused where every row would be meaningless: different numbers of ranks, or no judged iteration. A
 difference that explains a change or affects some rows only (collectives, types, devices, versions) is a warning: it may
-be the very change one looks for. Not handled: the batch size per rank and the model, which traces do not state.
+be the very change one looks for. Not handled: the batch size per rank, which traces do not state, nor the model: it is
+known by what it runs and sends alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from traceforge.compare.operation_changes import OperationChange
 from traceforge.compare.sides import Row, Side
 from traceforge.stats import LEAST_COUNT
 from traceforge.thresholds import compare as thresholds
+from traceforge.units import format_bytes
 
 _WHY = {
     "hosts": "the ranks are spread over another number of hosts, so that other paths carry the same bytes",
@@ -49,6 +52,7 @@ class JobFacts:
             takes of the job's time, less than it lasts. None where they do not overlap.
         is_split: whether waiting and transfer are told apart (see timeline.coverage).
         calls: collectives of a rank per iteration, by op, size and ranks.
+        size_bytes: bytes of all these; None where the size of some is not known.
     """
 
     run_name: str
@@ -65,6 +69,7 @@ class JobFacts:
     overlapping_ns: int | None
     reference: str
     calls: Mapping[str, float]
+    size_bytes: float | None = None
 
     @property
     def calls_by_op(self) -> dict[str, float]:
@@ -79,7 +84,22 @@ class JobFacts:
 def job_facts(side: Side) -> JobFacts:
     """The facts of one side."""
     row: Row = side.rows("job")[0]
-    return JobFacts(**row, calls={call["name"]: call["calls"] for call in side.rows("calls")})
+    calls = side.rows("calls")
+    sizes = [call["size_bytes"] for call in calls]
+    known = float(sum(sizes)) if sizes and None not in sizes else None
+    return JobFacts(**row, calls={call["name"]: call["calls"] for call in calls}, size_bytes=known)
+
+
+def other_program(work: Sequence[OperationChange]) -> list[Objection]:
+    """The reason against comparing runs most of whose work the other one does not do; nothing where they share it."""
+    own = [one for one in work if one.level == "operation"]
+    only = [[one for one in own if one.kind == kind] for kind in ("gone", "new")]
+    apart = sum(one.before_ns + one.after_ns for side in only for one in side)
+    if apart <= thresholds.OTHER_PROGRAM_SHARE * sum(one.before_ns + one.after_ns for one in own):
+        return []
+    why = "most work is in operations that only one run has: another model, compiler or program; compare the totals"
+    before, after = (f"{len(side)} of its own" for side in only)
+    return [_objection("operations", before, after, why)]
 
 
 def objections(before: JobFacts, after: JobFacts) -> list[Objection]:
@@ -124,6 +144,10 @@ def _warnings(before: JobFacts, after: JobFacts) -> list[Objection]:
         only = len(set(before.calls) ^ set(after.calls))
         why = f"{only} classes of op, size and ranks exist in one run only: they appear as new or gone"
         found.append(_objection("size_classes", len(before.calls), len(after.calls), why))
+    sent, later = before.size_bytes or 0.0, after.size_bytes or 0.0
+    if min(sent, later) and abs(sent - later) > thresholds.OTHER_SIZE_SHARE * max(sent, later):
+        why = "ranks send another amount: another model, precision or way to shard it, unless that is the change"
+        found.append(_objection("bytes", format_bytes(sent), format_bytes(later), why))
     for field, why in _WHY.items():
         values = getattr(before, field), getattr(after, field)
         if None not in values and values[0] != values[1]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traceforge.compare.comparability import JobFacts, Objection, job_facts, objections
+from traceforge.compare.comparability import JobFacts, Objection, job_facts, objections, other_program
 from traceforge.compare.finding_changes import FindingChange, finding_changes
 from traceforge.compare.operation_changes import OperationChange, operation_changes
 from traceforge.compare.sides import Row, Side, query_text
@@ -168,6 +168,7 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
     if min(map(len, durations)) < thresholds.LEAST_ITERATIONS and not whole.is_significant:
         # A part that stays the same by its making, such as the reference, is no evidence where the whole is none.
         changes = [replace(change, is_significant=False) for change in changes]
+    work = operation_changes(before, after, mean_ns)
     return Comparison(
         before=facts[0],
         after=facts[1],
@@ -176,8 +177,8 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
         durations_ns=(durations[0], durations[1]),
         findings=finding_changes(before, after),
         changes=changes,
-        work=operation_changes(before, after, mean_ns),
-        objections=against,
+        work=work,
+        objections=[*other_program(work), *against],
         queries=[(name, query_text(name, after.run_id)) for name in QUERIES],
         paced=after.rows("paced"),
     )

@@ -41,6 +41,16 @@ COMPARABLE_SHARE: Annotated[
     Meaning("share", "Amounts of work that differ by more make runs hard to compare.", "Objection"),
 ] = 0.01
 
+OTHER_SIZE_SHARE: Annotated[
+    float,
+    Meaning("share", "Where what a rank sends differs by more, runs may be of different models.", "Objection"),
+] = 0.1
+
+OTHER_PROGRAM_SHARE: Annotated[
+    float,
+    Meaning("share of the time of operations", "With more in one run alone, programs differ.", "Objection"),
+] = 0.5
+
 ONE_RANK_SHARE: Annotated[
     float,
     Meaning(
