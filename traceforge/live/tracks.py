@@ -89,6 +89,7 @@ class Tracks:
     Attributes:
         clock_ns: monotonic.
         world_size: number of ranks; None where nobody says it.
+        step: number of the step that is under way, from 0.
         threads: their numbers by identifier: 0 the one that began the recording.
         met: number of the name and duration of each collective since the last `take_met`; None where nobody asks.
     """
@@ -102,19 +103,14 @@ class Tracks:
         self._sequences: dict[object, Callable[[], int]] = {}
         self.threads: defaultdict[int, int] = defaultdict(count(1).__next__, {get_ident(): 0})
         self._step_start_ns = clock_ns()
-        self._step = 0
-
-    @property
-    def step(self) -> int:
-        """Number of the step that is under way, from 0."""
-        return self._step
+        self.step = 0
 
     def end_step(self) -> tuple[int, int]:
         """End a step and begin the next; when it began and ended."""
         start, end = self._step_start_ns, self.clock_ns()
-        self._queue.put((_STEP, 0, start, end, self._step, 0, 0))
+        self._queue.put((_STEP, 0, start, end, self.step, 0, 0))
         self._step_start_ns = end
-        self._step += 1
+        self.step += 1
         return start, end
 
     def name(self, key: Key) -> int:
