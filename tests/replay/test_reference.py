@@ -100,6 +100,31 @@ def test_where_ranks_lack_in_clean_iterations_all_tell_how_long_a_transfer_takes
     assert of_roles.tolist() == [[10, 10], [60, 60]]
 
 
+def test_ranks_that_now_one_now_the_other_make_more_calls_are_held_against_one_another() -> None:
+    # given three pairs that each meet at every place but the last, where all do; between the pairs' places they work 10
+    #                    pair 0  pair 1  pair 2
+    #   iteration 0, 1     1 2     2 1     4 4   calls before the last one
+    work = np.zeros((2, 6, 6), dtype=np.int64)
+    group = np.full((2, 5, 6), -1)
+    for iteration, counts in enumerate([(1, 2, 4), (2, 1, 4)]):
+        for pair, calls in enumerate(counts):
+            ranks = [2 * pair, 2 * pair + 1]
+            work[iteration, :calls, ranks] = 10
+            group[iteration, :calls, ranks] = pair
+    group[:, 4] = 3
+    model = replace(lockstep_model(work[:, :5]), group=group)
+
+    # then the third pair is held against the middle one, which makes one call, and not against itself
+    assert references(model)[5].before_arrival_ns[:, 0].tolist() == [10, 0, 0, 0, 0, 0]
+
+    # given that the second pair makes more calls than the first in both iterations, as a stage of a pipeline may
+    work[1], group[1] = work[0], group[0]
+
+    # then each pair is held against itself
+    alone = references(replace(lockstep_model(work[:, :5]), group=group))[5].before_arrival_ns
+    assert alone[:4, [0, 2, 4], 0].T.tolist() == [[10, 0, 0, 0], [10, 10, 0, 0], [10, 10, 10, 10]]
+
+
 def test_iterations_of_different_lengths_are_different_programs() -> None:
     # given an iteration with two places and one with one, as where gradients are accumulated
     plan = lockstep_plan([[[100, 100], [50, 50]], [[30, 30], [0, 0]]])

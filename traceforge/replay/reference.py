@@ -90,14 +90,27 @@ def _clean_transfers(
 
 
 def _roles(model: StepModel, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Number shared by ranks of one role that join collectives at the same places in most iterations, shape (R,)."""
+    """Number shared by ranks of one role that join collectives at the same places in most iterations, shape (R,).
+
+    Ranks of which now one, now another makes more calls than its peers run one program over unlike data.
+    """
     role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
     if joined.all():
         return role
     usual = (2 * joined.sum(axis=0) > len(joined)).T
     program = np.unique(usual, axis=0, return_inverse=True)[1].ravel()
+    calls = (model.group >= 0).sum(axis=1)
+    for one in np.unique(role):
+        if _take_turns(calls[:, role == one]):
+            program[role == one] = 0
     found: NDArray[np.int64] = np.unique(np.stack([role, program]), axis=1, return_inverse=True)[1].ravel()
     return found
+
+
+def _take_turns(calls: NDArray[np.int64]) -> bool:
+    """Whether no order of the ranks, by number of calls of shape (I, R), holds in all iterations."""
+    ordered = calls[:, np.argsort(calls.sum(axis=0), kind="stable")]
+    return bool((np.diff(ordered, axis=1) < 0).any())
 
 
 def _by_role(

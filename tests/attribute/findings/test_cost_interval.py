@@ -10,7 +10,7 @@ import pytest
 from traceforge.attribute.findings.cost_interval import PeerSpread, interval_of, peer_spread_of
 from traceforge.attribute.findings.counterfactual import BlamedTime
 from traceforge.attribute.ledger.ledger_input import LedgerInput
-from traceforge.stats import t_quantile
+from traceforge.stats import SD_PER_MAD, t_quantile
 
 CERTAIN = PeerSpread(0.0, 10)
 
@@ -58,11 +58,14 @@ def test_intervals_of_noise_that_lasts_hold_the_mean() -> None:
 class TestPeers:
     """Who shows what the blamed rank would have taken: ranks of its own role, or else its own other iterations."""
 
-    # given 20 iterations, in which the stages compute 100, 100, 100 and 140 by design, each one 1 more or less
-    LENGTHS = np.array([[100, 100, 100, 140]] * 20) + np.where(np.arange(80).reshape(20, 4) % 3 == 0, -1, 1)
+    # given 20 iterations, in which the stages compute 100, 100, 100 and 140 by design, each one up to 1 more or less
+    LENGTHS = np.array([[100, 100, 100, 140]] * 20) + np.arange(80).reshape(20, 4) % 3 - 1
 
-    def _spread(self, role: list[int] | None, late: int = 2, late_themselves: Sequence[int] = ()) -> PeerSpread:
+    def _spread(
+        self, role: list[int] | None, late: int = 2, warm_up: int = 0, late_themselves: Sequence[int] = ()
+    ) -> PeerSpread:
         work = self.LENGTHS.copy()
+        work[0] += warm_up
         work[8:, late] += 50
         model = SimpleNamespace(
             iterations=np.arange(20), ranks=np.arange(4), kinds=[("slow_compute", None)],
@@ -82,7 +85,10 @@ class TestPeers:
 
     def test_stages_of_other_roles_are_no_peers(self) -> None:
         # ranks 1 and 2 are one stage, of which rank 1 is the only other
-        assert self._spread([0, 1, 1, 2]) == PeerSpread(float(self.LENGTHS[:, 1].std()), 2)
+        assert self._spread([0, 1, 1, 2]) == PeerSpread(pytest.approx(SD_PER_MAD), 2)
+
+    def test_a_first_iteration_that_warms_up_does_not_blur_what_a_single_peer_shows(self) -> None:
+        assert self._spread([0, 1, 1, 2], warm_up=500) == self._spread([0, 1, 1, 2])
 
     def test_without_roles_all_others_are_peers(self) -> None:
         # 100, 100 and 140 differ by 23

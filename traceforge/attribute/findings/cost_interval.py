@@ -108,7 +108,8 @@ def peer_spread_of(
         means[of_role == one] -= means[of_role == one].mean()
     degrees = len(others) - len(np.unique(of_role))
     if degrees < 1:
-        return PeerSpread(float(total[:, others].std(axis=0).max()), 2)
+        # A single peer shows its own scatter alone, of which one odd iteration, such as a warm-up, is no part.
+        return PeerSpread(max(mad_sd(own) for own in total[:, others].T), 2)
     if len(others) < thresholds.FEW_PEERS:
         return PeerSpread(float(np.sqrt((means**2).sum() / degrees)), degrees)
     return PeerSpread(mad_sd(means), degrees)
