@@ -47,6 +47,40 @@ def test_of_spans_that_begin_at_once_the_longer_is_outside() -> None:
     assert own_duration_ns(spans).tolist() == [10, 20]
 
 
+def _on_one_track(*spans: tuple[int, int]) -> Spans:
+    starts, ends = (np.array(column, dtype=np.int64) for column in zip(*spans, strict=True))
+    return Spans.between(np.zeros(len(spans), dtype=np.int64), starts, ends)
+
+
+def test_spans_that_overlap_by_a_rounding_follow_one_another() -> None:
+    # given a, and in it b, which both end 1 ns after c begins; c ends 1 ns after d begins
+    #   a |0 ––––––––––– 10_000|
+    #   b      |4_000 –– 10_000|
+    #   c                 |9_999 –––––– 20_000|
+    #   e                   |12_000 – 13_000|
+    #   d                                |19_999 –– 30_000|
+    spans = _on_one_track((0, 10_000), (4_000, 10_000), (9_999, 20_000), (19_999, 30_000), (12_000, 13_000))
+    points = np.array([2_000, 5_000, 9_999, 15_000, 12_500, 25_000])
+
+    found = innermost(spans, np.zeros(len(points), dtype=np.int64), points)
+
+    assert found.tolist() == [0, 1, 2, 2, 4, 3]
+    assert own_duration_ns(spans).tolist() == [4_000, 6_000, 9_001, 10_001, 1_000]
+
+
+def test_a_span_that_ends_a_rounding_after_the_one_around_it_is_inside() -> None:
+    # given b in a, which ends 1 ns after it, when c begins
+    spans = _on_one_track((0, 10_000), (4_000, 10_001), (10_000, 20_000))
+
+    assert innermost(spans, np.zeros(2, dtype=np.int64), np.array([5_000, 15_000])).tolist() == [1, 2]
+
+
+def test_spans_that_overlap_by_more_stay_as_they_are() -> None:
+    spans = _on_one_track((0, 10_000), (8_000, 20_000))
+
+    assert innermost(spans, np.zeros(2, dtype=np.int64), np.array([9_000, 15_000])).tolist() == [1, NONE]
+
+
 @st.composite
 def nested(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     """Spans (track, start, end) that are apart or inside of one another: cuts of an interval, again and again."""

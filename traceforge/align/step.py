@@ -21,6 +21,7 @@ from traceforge.align.kernel_turns import are_parts, calls_a_turn, with_turns
 from traceforge.align.marked_peer import steps_of_peers
 from traceforge.align.period import period_of
 from traceforge.align.rank_trace import MOST_DIGITS, NUMBER, Annotation, RankTrace, Step, Steps, between
+from traceforge.align.step_numbers import with_common_numbers
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -91,6 +92,8 @@ def rows(store: Store) -> pl.DataFrame:
         if origin in _LOOK_AT_KERNELS:
             traces = {rank: with_turns(store, run_id, rank, trace) for rank, trace in traces.items()}
             origin, steps = steps_of_run(traces)
+        if origin == "profiler_step":
+            steps = with_common_numbers(store, run_id, steps)
         for rank, found in steps.items():
             is_marked = origin != "window"
             result += [

@@ -5,7 +5,8 @@ that ended tells how many are open there, its depth; the span around something a
 opened at depth d - 1. Two sorted arrays a thread are all that this takes, one thread at a time; what follows for each
 instant is worked out for some of them at a time, as there are millions, and spans are looked at between two moments at
 which none is open.
-Not handled: spans that overlap without being nested (a point behind the end of what was found has no span).
+Spans that overlap by no more than times are rounded by follow one another. Not handled: spans that overlap by more
+without being nested (a point behind the end of what was found has no span).
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from traceforge.thresholds import operation as thresholds
 from traceforge.timeline.layers import in_turn
 
 Integers = NDArray[np.int64]
@@ -22,6 +24,8 @@ Integers = NDArray[np.int64]
 NONE = -1
 """Stands for no span."""
 _AT_ONCE = 65_536
+# Spans inside one another that end together, where the next one begins.
+_MOST_ENDING_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +212,39 @@ def _is_ordered(spans: Spans, places: Integers) -> bool:
 
 def _line(spans: Spans, places: Integers) -> _ThreadSpans:
     """Spans of one thread that last, in order."""
-    starts, ends, numbers = spans.start_ns[places], np.sort(spans.ends_ns(places)), np.arange(len(places))
-    depths = numbers - np.searchsorted(ends, starts, side="right")
+    starts, own, numbers = spans.start_ns[places], spans.ends_ns(places), np.arange(len(places))
+    ends = np.sort(own)
+    ended = np.searchsorted(ends, starts, side="right")
+    crossing = np.flatnonzero(_begins_before_end(starts, own, ends, ended))
+    if len(crossing):
+        ends = np.sort(_apart_where_rounded(starts, own, ended, crossing))
+        ended = np.searchsorted(ends, starts, side="right")
+    depths = numbers - ended
     numbers += depths * len(places)
     numbers.sort()
     return _ThreadSpans(places, starts, ends, depths.astype(places.dtype), numbers)
+
+
+def _begins_before_end(starts: Integers, own: Integers, ends: Integers, ended: Integers) -> NDArray[np.bool_]:
+    """Whether some span ends within each, so soon after its beginning that it may be another one's, rounded.
+
+    Args:
+        own: when each ends.
+        ends: the same, ascending.
+        ended: how many have ended where each begins.
+    """
+    following = ends[np.minimum(ended, len(ends) - 1)]
+    result: NDArray[np.bool_] = (following < own) & (following - starts <= thresholds.ROUNDED_NS)
+    return result
+
+
+def _apart_where_rounded(starts: Integers, own: Integers, ended: Integers, crossing: Integers) -> Integers:
+    """When each span ends, which is where the next begins if they overlap by what times are rounded by."""
+    result, order = own.copy(), np.argsort(own, kind="stable")
+    for further in range(_MOST_ENDING_AT_ONCE):
+        of = crossing[ended[crossing] + further < len(order)]
+        earlier = order[ended[of] + further]
+        over = own[earlier] - starts[of]
+        is_rounded = (starts[earlier] < starts[of]) & (own[earlier] < own[of]) & (over <= thresholds.ROUNDED_NS)
+        np.minimum.at(result, earlier[is_rounded], starts[of[is_rounded]])
+    return result
