@@ -56,6 +56,31 @@ def test_the_run_with_most_ranks_keeps_the_name() -> None:
     assert rows_of(store, RUNS) == [("story", ["late0", "late1"]), ("story [window 1]", ["early"])]
 
 
+def test_files_that_an_earlier_job_left_on_a_host_are_a_run_of_their_own() -> None:
+    # given ranks 2 and 3 of a job of four, and an hour later, over its first files, a job of two, on one host
+    now = 2 * 10**18
+    store = store_of(*(_at(f"rank{rank}", rank, now + (HOUR if rank < 2 else 0)) for rank in range(4)))
+    store.execute("UPDATE raw.profile SET world_size = CASE WHEN source_id < 2 THEN 2 ELSE 4 END")
+
+    split_runs(store, 0)
+
+    # then the later job is whole, and comes first
+    assert rows_of(store, RUNS) == [("story", ["rank0", "rank1"]), ("story [window 1]", ["rank2", "rank3"])]
+    assert rows_of(store, "SELECT world_size FROM meta.run ORDER BY run_id") == [(2,), (4,)]
+
+
+def test_files_of_other_times_stay_together_where_clocks_may_differ() -> None:
+    # given an hour between two hosts, between files that state none, or between clocks that count from a boot
+    now = 2 * 10**18
+    of_hosts, unstated, booted = ([_at("rank0", 0, at), _at("rank1", 1, at + HOUR)] for at in (now, now, 1))
+    of_hosts[1].host = "node1"
+    for trace in unstated:
+        trace.host = None
+
+    for traces in (of_hosts, unstated, booted):
+        assert len(rows_of(_split(*traces), RUNS)) == 1
+
+
 def test_jobs_of_one_time_in_folders_of_their_own_are_runs_by_folder() -> None:
     store = _split(*(_at(f"job/{name}/rank{rank}.json", rank, 1) for name in ("a", "b") for rank in (0, 1)))
 

@@ -1,10 +1,12 @@
 """Which run each file belongs to, where one folder holds several. Reads meta.source and raw facts; changes meta.run.
 
 A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
-another job) are other runs; so are files of the same time that lie in another folder, are of another host that has all
-ranks, or of another job of one rank, and each file without a rank that nothing tells from others (see `guessed_rank`).
-The run with most ranks, the earliest of equals, keeps the name that was given; others are named after it, such as
-`job [window 2]`. Execution traces without a timeline are divided by what their names say (see `trace_ranks`).
+another job) are other runs; so are files of one host that were recorded at other times (left by an earlier job), files
+of the same time that lie in another folder, are of another host that has all ranks, or of another job of one rank, and
+each file without a rank that nothing tells from others (see `guessed_rank`).
+The run with most ranks, of equals one that has all it states, then the earliest, keeps the name that was given; others
+are named after it, such as `job [window 2]`. Execution traces without a timeline are divided by what their names say
+(see `trace_ranks`).
 Files that state different jobs are different runs, too (see `jobs`); files beside timelines are of these files' run
 (see `companions`).
 Not handled: jobs at the same time in one folder, and on the same hosts, that state nothing of it (one file a rank is
@@ -92,6 +94,22 @@ JOIN raw.profile AS p USING (source_id)
 WHERE s.status = 'used' AND LIST_CONTAINS(?, s.run_id)
 """
 
+# Clocks of one host agree; those that count from a boot or a session do not tell.
+_APART = """
+SELECT 1
+FROM (
+  SELECT s.host, MIN(e.raw_start_ns) AS first_ns, MAX(e.raw_start_ns) AS last_ns
+  FROM meta.source AS s
+  JOIN raw.event AS e USING (source_id)
+  WHERE LIST_CONTAINS($1, s.run_id) AND s.host IS NOT NULL AND e.raw_start_ns >= $2
+  GROUP BY s.source_id, s.host
+)
+QUALIFY first_ns > $3 + MAX(last_ns) OVER (
+  PARTITION BY host ORDER BY first_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+)
+LIMIT 1
+"""
+
 _WORLD_SIZE = """
 UPDATE meta.run SET world_size = (
   SELECT COALESCE(MAX(f.world_size), ANY_VALUE(r.world_size))
@@ -130,6 +148,8 @@ def split_runs(store: Store, run_id: int) -> None:
     with store.transaction():
         for place, group in enumerate(groups):
             _assign(store, family[name] if place == 0 else _run(store, f"{name} [{group.label}]"), group.files)
+        # Only now are its files all that it has.
+        store.execute(_WORLD_SIZE, [family[name]])
         _note(store, family[name], name, groups)
 
 
@@ -138,9 +158,16 @@ def _groups(store: Store, runs: list[int]) -> list[RunFiles]:
     claims = store.query(_CLAIMS, [runs]).row(0, named=True)
     if not claims["files"]:
         return [RunFiles(one.label, one.files) for one in workloads(store.query(_EXECUTION_TRACES, [runs]))]
-    if len(runs) == 1 and claims["files"] in (1, claims["ranks"]) and claims["jobs"] < 2:
+    is_plain = len(runs) == 1 and claims["files"] in (1, claims["ranks"]) and claims["jobs"] < 2
+    if is_plain and (claims["files"] == 1 or not _are_apart(store, runs)):
         return []
     return divided(store.query(_FILES, [runs, thresholds.EARLIEST_EPOCH_NS, NUMBERED_COMMUNICATOR]))
+
+
+def _are_apart(store: Store, runs: list[int]) -> bool:
+    """Whether files of one host were recorded long before others of it."""
+    asked = [runs, thresholds.EARLIEST_EPOCH_NS, thresholds.LEAST_WINDOW_GAP_NS]
+    return not store.query(_APART, asked).is_empty()
 
 
 def _with_companions(store: Store, runs: list[int], groups: list[RunFiles]) -> list[RunFiles]:
@@ -189,7 +216,13 @@ def _of_job(files: pl.DataFrame) -> list[RunFiles]:
     known = with_processes(files.filter(pl.col("rank").is_not_null())).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
     ranks = dict(files.select("source_id", "rank").rows())
-    groups.sort(key=lambda group: -len({ranks[one] for one in group.files}))
+    stated = dict(files.select("source_id", "stated_ranks").rows())
+
+    def place(group: RunFiles) -> tuple[int, bool]:
+        count = len({ranks[one] for one in group.files})
+        return -count, count < max(stated[one] or 0 for one in group.files)
+
+    groups.sort(key=place)
     return [*groups, *_by_folder(files.filter(pl.col("rank").is_null()))]
 
 
@@ -220,7 +253,8 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
     """Files of one stretch of time each, in order; where one rank repeats in it, by folder and by host as well."""
     if known.is_empty():
         return
-    number = window_numbers(known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows())
+    spans = known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows()
+    number = window_numbers(spans, are_apart=_lie_apart(known))
     folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
     windows = known.with_columns(window=pl.Series(number), folder=folder).partition_by("window", maintain_order=True)
     for place, window in enumerate(windows, start=1):
@@ -251,7 +285,14 @@ def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     return [(f"host {own['host'][0]}", own) for own in hosts]
 
 
-def window_numbers(files: Sequence[_Span]) -> list[int]:
+def _lie_apart(files: pl.DataFrame) -> bool:
+    """Whether files of one host, whose clocks agree, were recorded long before others of it; files by start."""
+    timed = files.filter(pl.col("host").is_not_null() & (pl.col("raw_first_ns") >= thresholds.EARLIEST_EPOCH_NS))
+    until = pl.col("raw_last_ns").cum_max().shift(1).over("host")
+    return not timed.filter(pl.col("raw_first_ns") > until + thresholds.LEAST_WINDOW_GAP_NS).is_empty()
+
+
+def window_numbers(files: Sequence[_Span], *, are_apart: bool = False) -> list[int]:
     """Which window of the profiler each file is of, from 0; files of a rank that overlap in time are not told apart.
 
     Where no stretch of time holds every rank although all have as many files, their clocks are far apart: then the
@@ -259,10 +300,11 @@ def window_numbers(files: Sequence[_Span]) -> list[int]:
 
     Args:
         files: rank, start and end of each, ns, by start.
+        are_apart: whether files of one host were recorded long before others of it.
     """
     counts = Counter(rank for rank, _, _ in files)
     if len(counts) == len(files):
-        return [0] * len(files)
+        return _windows_by_time(files) if are_apart else [0] * len(files)
     numbers = _windows_by_time(files)
     ranks_in = defaultdict(set)
     for number, (rank, _, _) in zip(numbers, files, strict=True):
