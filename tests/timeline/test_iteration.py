@@ -88,6 +88,23 @@ def test_an_iteration_that_a_rank_did_not_record_is_partial() -> None:
     ]
 
 
+def test_an_iteration_whose_calls_lack_partners_where_a_rank_lost_its_record_is_partial() -> None:
+    # given eight steps of three ranks, of which rank 2 lost what its device did in steps 3 and 4
+    traces = [Trace(rank) for rank in range(3)]
+    for number in range(8):
+        start = 1_000 * number
+        compute = 100 + 50 * (number % 3)
+        for trace in traces:
+            trace.step(number, start, start + 1_000)
+            if trace.rank < 2 or number not in (3, 4):
+                trace.kernel(start, start + compute).collective(start + compute, start + 900)
+
+    store = told(*traces, stage="timeline")
+
+    partial = "SELECT iteration FROM timeline.iteration WHERE is_partial ORDER BY iteration"
+    assert rows_of(store, partial) == [(3,), (4,)]
+
+
 def test_a_trace_without_steps_is_one_partial_iteration() -> None:
     store = told(Trace().kernel(10, 40).kernel(60, 90), stage="timeline")
 

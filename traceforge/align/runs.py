@@ -100,7 +100,7 @@ SELECT 1
 FROM (
   SELECT s.host, MIN(e.raw_start_ns) AS first_ns, MAX(e.raw_start_ns) AS last_ns
   FROM meta.source AS s
-  JOIN raw.event AS e USING (source_id)
+  JOIN raw.occurrence AS e USING (source_id)
   WHERE LIST_CONTAINS($1, s.run_id) AND s.host IS NOT NULL AND e.raw_start_ns >= $2
   GROUP BY s.source_id, s.host
 )

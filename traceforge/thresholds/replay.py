@@ -158,3 +158,11 @@ LEAST_MODEL_ERROR: Annotated[
 MODEL_ERROR_OF_CHANGE: Annotated[
     float, Meaning("share of the change", "And by this, as logarithms.", "replay.what_if")
 ] = 0.005
+MOST_OUT_OF_TURN: Annotated[
+    float,
+    Meaning(
+        "share of iterations",
+        "Ranks whose order by number of calls changes in more run one program over unlike data.",
+        "attribute.delay",
+    ),
+] = 0.1

@@ -15,8 +15,9 @@ CREATE OR REPLACE TABLE timeline.iteration (
   -- ones do not take about as long again and again: kept, but not judged.
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
-  -- where the trace marks no steps, where the window begins or ends within it, where a clock was set meanwhile, or where
-  -- ranks ran an inference engine's batch of another kind than most are: kept, but not judged.
+  -- where the trace marks no steps, where the window begins or ends within it, where a clock was set meanwhile, where
+  -- none of its calls has partners, unlike others', or where ranks ran an inference engine's batch of another kind than
+  -- most are: kept, but not judged.
   is_partial,
   -- Name of the annotation taken for the step, with # in the place of numbers, as in align.step; several where ranks ran
   -- batches of several kinds. NULL where steps are known from elsewhere.
@@ -71,6 +72,16 @@ set_in AS (
   JOIN setting AS s
     ON s.run_id = w.run_id AND s.from_ns < w.start_ns + w.duration_ns AND s.until_ns > w.start_ns
 ),
+untied AS (
+  -- A rank that lost its record of some iterations leaves the others' calls without partners.
+  SELECT DISTINCT c.run_id, s.iteration
+  FROM align.unmatched AS u
+  JOIN align.call AS c USING (run_id, rank, call_id)
+  ASOF JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
+  SEMI JOIN timeline.arrival AS a ON a.run_id = c.run_id
+  ANTI JOIN timeline.arrival AS b ON b.run_id = c.run_id AND b.iteration = s.iteration
+  WHERE u.reason = 'no_partner' AND c.raw_issue_ns < s.raw_end_ns
+),
 slow AS (
   SELECT
     *,
@@ -102,13 +113,14 @@ returning_iteration AS (
 )
 SELECT
   j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_first AND r.iteration IS NULL,
-  j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL
+  j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL OR d.iteration IS NOT NULL
     OR COALESCE(n.annotation <> m.annotation, FALSE),
   n.annotation
 FROM begun AS j
 JOIN present AS p USING (run_id)
 LEFT JOIN cut AS u USING (run_id, iteration)
 LEFT JOIN set_in AS t USING (run_id, iteration)
+LEFT JOIN untied AS d USING (run_id, iteration)
 LEFT JOIN returning_iteration AS r USING (run_id, iteration)
 LEFT JOIN named AS n USING (run_id, iteration)
 LEFT JOIN usual AS m USING (run_id)
