@@ -26,6 +26,14 @@ def no_gdr() -> Pair:
     return pair("NET/IB/{}")
 
 
+def two_networks() -> Pair:
+    """The second host sees no InfiniBand."""
+    first, second = Process(0, host="a"), Process(1, host="b")
+    first.says("NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>", "Using network IB").init()
+    second.says("NET/IB : No device found.", "NET/Socket : Using [0]eth0:10.0.0.2<0>", "Using network Socket").init()
+    return [first, second]
+
+
 def rails() -> Pair:
     first, second = pair()
     return [first.sends(1, GDR.format(0), channel=1), second.receives(0, GDR.format(1), channel=1).sends(
@@ -222,6 +230,19 @@ def failure_survived() -> Pair:
     return [_failed(process, gave_up=False) for process in pair()]
 
 
+def one_missing() -> Pair:
+    """Two of three ranks begin, and wait for the third."""
+    start = "ncclCommInitRank comm 0xa0 rank {} nranks 3 cudaDev 0 nvmlDev 0 busId 10000 commId 0xfeed - Init START"
+    return [Process(rank, host="ab"[rank]).says(start.format(rank)) for rank in range(2)]
+
+
+def balancing() -> Pair:
+    first, second = pair()
+    head = first.lines[0].split(" NCCL INFO ")[0]
+    first.lines.append(f"{head} init.cc:128 NCCL WARN NUMA auto balancing enabled which can lead to variability")
+    return [first, second]
+
+
 def flapping() -> Pair:
     first, second = pair()
     return [first.says("NET/IB : mlx5_0:1 Got async error event: port error"), second]
@@ -263,6 +284,7 @@ def host_straggler() -> Pair:
 
 STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "socket_fallback": (sockets, "although NIC mlx5_0 was found", [0, 1]),
+    "network_differs": (two_networks, "IB (1), Socket (1); the odd ones (rank 1), on host b, use Socket", [1]),
     "gdr_off": (no_gdr, "all 2 network connections", [0, 1]),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),
     "far_nic": (far, "at distance SYS from its GPU, although NIC 1 is at PIX", [0]),
@@ -276,6 +298,8 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "environment_differs": (environments, "NCCL_BUFFSIZE differs", [1]),
     "version_differs": (versions, "2.26.2 (1), 2.27.5 (1)", []),
     "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
+    "init_incomplete": (one_missing, "2 of 3 ranks began the init of communicator 0, and none ended it;", [0, 1]),
+    "warned": (balancing, "1 warning on host a (rank 0): NUMA auto balancing enabled", [0]),
     "late_communicator": (late, "2 communicator sides", [0, 1]),
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry timeout", [0]),

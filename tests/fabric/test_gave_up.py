@@ -57,3 +57,11 @@ def test_an_exception_is_told_where_functions_return_without_a_warning() -> None
     process.lines.append("[rank0]: NCCL error in: /c10d/ProcessGroupNCCL.cpp:3690, internal error, NCCL version 2.27.3")
 
     assert found(process) == [("failed_operation", "NCCL failed (rank 0): internal error.")]
+
+
+def test_another_number_of_ranks_is_a_reason_without_a_function_that_returns() -> None:
+    process = warning(Process(0), "Bootstrap Root : mismatch in rank count from procs 16 : 8")
+
+    assert found(process) == [
+        ("gave_up", "NCCL gave up on host a: Bootstrap Root : mismatch in rank count from procs 16 : 8")
+    ]

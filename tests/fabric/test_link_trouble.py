@@ -13,6 +13,9 @@ EVENTS = {
     "NET/IB : Got async event : client reregistration": "notice",
     "NET/IB : mlx5_0:1 Got async event : GID table change": "notice",
     "NET/IB : mlx5_0:1 Got non-fatal async event: port active(9)": "notice",
+    "NET/IB : mlx5_0:1 Got async error event: client reregistration": "notice",
+    "NET/IB : mlx5_0:1 Got async error event: port error": "problem",
+    "NET/IB : mlx5_0:1 GID table changed": "notice",
     "NET/IB : mlx5_0:1 speed change detected: 200000 -> 400000 Mbps": "notice",
     "socketPollConnect: connect to b<50> returned Connection refused, retrying (1/34) after sleep for 1 msec": "notice",
 }
@@ -44,3 +47,16 @@ def test_a_failed_operation_names_its_nic_in_every_form() -> None:
 
     assert events == [("mlx5_1", 12, 129, "::ffff:10.0.0.1")]
     assert found == [("completion_error", "a mlx5_1", 4)]
+
+
+def test_a_closed_connection_is_a_problem_where_nccl_gave_up_on_it() -> None:
+    # given the same warning on two hosts, of which one returns the error from function to function
+    processes = [Process(rank, host="ab"[rank]).init() for rank in range(2)]
+    for process in processes:
+        head = process.lines[0].split(" NCCL INFO ")[0]
+        process.lines.append(f"{head} misc/socket.cc:49 NCCL WARN Connection closed by remote peer c<50>")
+    processes[1].says("misc/socket.cc:752 -> 6", "proxy.cc:905 -> 6 [Progress Thread]")
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT subject, severity FROM fabric.finding ORDER BY subject").rows()
+
+    assert rows == [("a", "notice"), ("b", "problem")]

@@ -118,3 +118,28 @@ def test_a_choice_belongs_to_the_last_call_of_its_process_and_size() -> None:
         ).rows()
 
     assert rows == [("0x2", "all_reduce", "ring", "ll", 3, 1), ("0xfeed", "all_reduce", "ring", "ll", 3, 1)]
+
+
+def test_an_end_that_copies_is_told_from_the_other() -> None:
+    # given two hosts whose second one has GPU Direct RDMA off
+    processes = [Process(rank, host="ab"[rank]).init() for rank in range(2)]
+    for process, via in zip(processes, (GDR.format(0), "NET/IB/0"), strict=True):
+        process.sends(1 - process.rank, via).receives(1 - process.rank, via)
+
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT subject_kind, subject, ranks, summary FROM fabric.finding").rows()
+
+    ((kind, subject, ranks, summary),) = rows
+    assert (kind, subject, ranks) == ("host", "b", [1])
+    assert summary.startswith("GPU Direct RDMA is off at the end of host b for all 2 network connections (rank 1)")
+
+
+def test_a_connection_with_a_socket_at_one_end_is_of_that_rank() -> None:
+    processes = [Process(rank, host="ab"[rank]).init() for rank in range(2)]
+    for process, via in zip(processes, (GDR.format(0), "NET/Socket/0"), strict=True):
+        process.sends(1 - process.rank, via).receives(1 - process.rank, via)
+
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT code, ranks FROM fabric.finding").rows()
+
+    assert rows == [("socket_fallback", [1])]

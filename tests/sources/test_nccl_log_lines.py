@@ -224,3 +224,12 @@ def test_logs_are_recognised_by_content(text: str) -> None:
 )
 def test_other_texts_are_no_logs(text: str) -> None:
     assert not SOURCE.recognises(text.encode())
+
+
+@pytest.mark.parametrize(
+    "prefix", ["2026-05-03T11:22:00.123456789Z stdout F ", "2026-05-03T11:22:00Z ", "trainer-1  | ", "[rank0]: "]
+)
+def test_a_banner_is_found_behind_a_stamp(read_log: ReadLog, prefix: str) -> None:
+    log = read_log(f"{prefix}NCCL version 2.21.5+cuda12.4", f"{prefix}{SETTING}")
+
+    assert [row["version"] for row in log.rows("version")] == ["2.21.5", "12.4"]

@@ -15,7 +15,8 @@ CREATE OR REPLACE TABLE attribute.configuration (
 SELECT
   m.run_id, m.finding_id, g.finding_id,
   ROW_NUMBER() OVER (PARTITION BY m.run_id, m.finding_id
-    ORDER BY NOT LIST_HAS_ALL(m.ranks, g.ranks), g.mode <> m.mode, LEN(g.ranks), g.finding_id) - 1
+    -- A far NIC explains why GPU Direct RDMA is off, not the other way round.
+    ORDER BY NOT LIST_HAS_ALL(m.ranks, g.ranks), g.mode <> m.mode, LEN(g.ranks), g.code = 'gdr_off', g.finding_id) - 1
 FROM attribute.finding AS m
 JOIN fabric.finding AS g
   ON g.run_id = m.run_id AND g.severity = 'problem'

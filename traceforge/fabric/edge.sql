@@ -15,8 +15,8 @@ CREATE OR REPLACE TABLE fabric.edge (
   target_rank,
   -- P2P, SHM, NET or COLLNET.
   transport,
-  -- p2p (NVLink or PCIe between GPUs), shared_memory, network_gdr, network_host (through host memory), socket,
-  -- collnet.
+  -- p2p (NVLink or PCIe between GPUs), shared_memory, network_gdr, network_host (through host memory at an end), socket
+  -- (at an end), collnet.
   path_class,
   -- As printed: IPC, CUMEM, direct/direct, ...; NULL for NET.
   mode,
@@ -59,6 +59,7 @@ gathered AS (
     MIN(nic) FILTER (WHERE direction IS DISTINCT FROM 'receive') AS send_nic,
     MIN(nic) FILTER (WHERE direction = 'receive') AS receive_nic,
     BOOL_AND(is_gdr) AS is_gdr,
+    BOOL_OR(network = 'Socket') AS is_socket,
     MIN(proxy_rank) FILTER (WHERE direction IS DISTINCT FROM 'receive') AS proxy_rank,
     ARG_MIN(source_id, (source_id, record_id)) AS source_id,
     ARG_MIN(record_id, (source_id, record_id)) AS record_id,
@@ -75,7 +76,7 @@ SELECT
     WHEN g.transport = 'SHM' THEN 'shared_memory'
     WHEN g.transport = 'COLLNET' THEN 'collnet'
     WHEN g.transport <> 'NET' THEN 'p2p'
-    WHEN g.network = 'Socket' THEN 'socket'
+    WHEN g.is_socket THEN 'socket'
     WHEN g.is_gdr THEN 'network_gdr'
     ELSE 'network_host'
   END,

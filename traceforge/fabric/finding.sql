@@ -3,7 +3,7 @@
 -- Scope: run
 -- Reads: fabric.choice, fabric.collective, fabric.communicator, fabric.communicator_match, fabric.edge
 -- Reads: fabric.group_progress, fabric.hang, fabric.hang_call, fabric.hang_dump, fabric.is_same_network, fabric.job
--- Reads: fabric.link, fabric.load, fabric.stated_members
+-- Reads: fabric.link, fabric.network_end, fabric.load, fabric.stated_members
 -- Reads: fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation
 -- Reads: fabric.process, fabric.process_group, fabric.ring, fabric.telemetry, fabric.telemetry_lag
 -- Reads: fabric.telemetry_series, fabric.tree

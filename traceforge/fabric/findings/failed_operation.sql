@@ -24,7 +24,7 @@ told AS (
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN meta.source AS s USING (source_id)
   GROUP BY s.run_id
-  HAVING BOOL_OR(e.kind IN ('completion_error', 'request_failed', 'duplicate_gpu', 'mismatched_collective'))
+  HAVING BOOL_OR(e.kind IN ('completion_error', 'request_failed', 'duplicate_gpu', 'mismatched_collective', 'mismatched_start'))
     OR (BOOL_OR(e.kind = 'unwinding') AND BOOL_OR(r.level = 'WARN'))
 )
 SELECT

@@ -48,7 +48,7 @@ reason AS (
         'async_event', 'device_failed')
   )
   UNION ALL
-  SELECT *, NULL FROM event WHERE kind IN ('duplicate_gpu', 'mismatched_collective') AND level = 'WARN'
+  SELECT *, NULL FROM event WHERE kind IN ('duplicate_gpu', 'mismatched_collective', 'mismatched_start') AND level = 'WARN'
 )
 SELECT
   w.run_id, 'host' AS subject_kind, w.host AS subject,
@@ -58,6 +58,8 @@ SELECT
       || 'starts (torch.cuda.set_device), or CUDA_VISIBLE_DEVICES must differ.'
     WHEN 'mismatched_collective' THEN 'Find where ranks call different collectives, or with different sizes or types. '
       || 'Otherwise compare the versions of NCCL and the NCCL_* settings of all ranks.'
+    WHEN 'mismatched_start' THEN 'Give all ranks of the job the same world size and each its own rank; see whether ranks '
+      || 'of an earlier attempt, or of another job with the same address, still live.'
     WHEN 'shared_memory' THEN 'See whether the host, or the container, has enough shared memory (/dev/shm, --shm-size).'
     WHEN 'network_not_found' THEN 'See whether the plug-in that NCCL_NET names can be loaded on this host.'
   END AS next_step,

@@ -68,7 +68,7 @@ SELECT
     WHEN COUNT(*) FILTER (WHERE e.path_class = 'p2p') > 0
       AND COUNT(*) FILTER (WHERE e.path_class = 'shared_memory' AND b.record_id IS NULL) > 0 THEN 'problem'
   END AS severity,
-  COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || MIN(f.text), '') AS reason,
+  COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || RTRIM(MIN(f.text), '. '), '') AS reason,
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'shared_memory') AS citation_count
 FROM fabric.edge AS e

@@ -20,6 +20,9 @@ disabled AS (
   WHERE (e.name = 'NCCL_IB_DISABLE' AND e.value = '1') OR (e.name = 'NCCL_NET' AND LOWER(e.value) = 'socket')
   GROUP BY p.run_id
 ),
+who AS (
+  SELECT run_id, LIST(DISTINCT global_rank) AS ranks FROM fabric.network_end WHERE network = 'Socket' GROUP BY run_id
+),
 fast AS (
   SELECT run_id, MIN(name) AS name FROM fabric.nic WHERE network <> 'Socket' GROUP BY run_id
 )
@@ -27,7 +30,7 @@ SELECT
   e.run_id, 'job' AS subject_kind, 'all' AS subject,
   COUNT(*) FILTER (WHERE e.path_class = 'socket') AS socket_edges,
   COUNT(*) AS edges,
-  LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'socket') AS ranks,
+  MIN(w.ranks) AS ranks,
   CASE WHEN MIN(f.name) IS NOT NULL OR MIN(d.setting) IS NOT NULL THEN 'problem' END AS severity,
   CASE
     WHEN MIN(d.setting) IS NOT NULL THEN ', as ' || MIN(d.setting) || ' asks for'
@@ -38,8 +41,7 @@ SELECT
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'socket') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'socket') AS citation_count
 FROM fabric.edge AS e
-LEFT JOIN fabric.member AS m
-  ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.source_rank
+LEFT JOIN who AS w ON w.run_id = e.run_id
 LEFT JOIN reason AS r ON r.run_id = e.run_id
 LEFT JOIN disabled AS d ON d.run_id = e.run_id
 LEFT JOIN fast AS f ON f.run_id = e.run_id

@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from traceforge.sources.nccl_log.exceptions import TorchExceptions
 from traceforge.sources.nccl_log.grammar import Rule, fitting, row_of, rule
 from traceforge.sources.nccl_log.quantities import Read, gigabytes, integer, microseconds, milliseconds
+from traceforge.sources.nccl_log.stamps import read_stamp
 from traceforge.sources.nccl_log.tables import Tables
 
-_BANNER = re.compile(r"(?:^|[>\])]:? ?|\d: )(?=NCCL version|RCCL version)")
+_BANNER = re.compile(r"(?:^|[>\])]:? ?|\d: |\| )(?=NCCL version|RCCL version)")
+_STAMPED_BANNER = re.compile(r" (?=NCCL version|RCCL version)")
 _TEST = re.compile(r"# Collective test starting: (?P<test>\w+)|\b(?P<binary>\w+_perf)\b")
 _HEADING = re.compile(r"# +size +count +type")
 _END = re.compile(r"# (?:Out of bounds|Avg bus)")
@@ -93,6 +95,8 @@ class Neighbours:
     def banner(self, text: str) -> str | None:
         """The banner in a line, from its first word on; None where there is none."""
         match = _BANNER.search(text, 0, 200)
+        if match is None and (stamped := _STAMPED_BANNER.search(text, 0, 200)) is not None:
+            match = stamped if read_stamp(text[: stamped.end()]) else None
         return None if match is None else text[match.end() :]
 
     def read(self, text: str, record_id: int) -> str | None:

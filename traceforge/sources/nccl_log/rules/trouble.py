@@ -71,13 +71,13 @@ TROUBLE = (
     _event(
         "port_event",
         "2.4-2.32",
-        rf"{_PORT}Got (?:non-fatal )?async event ?: (?:{_HARMLESS_EVENTS})",
-        anchor="async event",
+        rf"{_PORT}Got (?:non-fatal )?async (?:error )?event ?: (?:{_HARMLESS_EVENTS})",
+        anchor="Got ",
     ),
     _event(
         "port_event",
         "2.31-2.32",
-        rf"{_PORT}(?:speed change detected|GID refreshed|\w+: GID table changed)",
+        rf"{_PORT}(?:speed change detected|GID refreshed|(?:\w+: )?GID table changed)",
         anchor="NET/IB",
     ),
     _event(
@@ -135,6 +135,12 @@ TROUBLE = (
         anchor="NET/",
     ),
     _event("mismatched_collective", "2.4-2.32", r"Message truncated ?: received", word="Message"),
+    _event(
+        "mismatched_start",
+        "2.3-2.30, where ranks begin one communicator with other sizes or numbers",
+        r"Bootstrap Root ?: (?:mismatch in rank count|rank \d+ of \d+ ranks has already checked in)",
+        word="Bootstrap",
+    ),
     _event("no_path", "2.5-2.30", r"Could not find a path for pattern (?P<code>\d+)", word="Could"),
     _event("shared_memory", "2.8-2.30", r"Error(?:: failed to extend| while (?:creating|attaching))", word="Error"),
     _event("network_not_found", "2.8-2.30", r"Error: network .+ not found", word="Error"),
