@@ -123,6 +123,62 @@ def test_a_ring_of_sends_that_each_wait_for_the_next_is_told_as_one() -> None:
     assert "rank 2 in send 2->3" in hang["summary"]
 
 
+def test_two_ranks_that_both_send_first_wait_for_each_other() -> None:
+    ranks = recorders({"0": [0, 1]})
+    for rank in ranks:
+        rank.got("0", 2, 2).sends("0", f"send {rank.rank}->{1 - rank.rank}")
+
+    (hang,) = hangs(ranks)
+
+    assert (hang["kind"], hang["ranks"]) == ("order", [0, 1])
+    assert "rank 0 in send 0->1" in hang["summary"]
+    assert hang["detail"].startswith("Each sends before it receives, so that nobody is at the other end")
+
+
+def test_a_send_and_its_receive_of_other_sizes_do_not_match() -> None:
+    ranks = recorders({"0": [0, 1]})
+    ranks[0].got("0", 2, 2).sends("0", "send 0->1")
+    ranks[1].got("0", 2, 2).sends("0", "recv 1<-0").entries[-1]["input_sizes"] = [[16]]
+
+    (hang,) = hangs(ranks)
+
+    assert (hang["kind"], hang["ranks"]) == ("mismatch", [0, 1])
+    assert hang["summary"] == (
+        "Rank 0 calls send 0->1 ([8] Float), and at its other end rank 1 calls recv 1<-0 ([16] Float): these do not "
+        "match."
+    )
+
+
+def test_a_message_that_is_missed_is_the_one_of_its_neighbour() -> None:
+    # given a pipeline in which rank 2 stops: rank 1 waits for it, and rank 0 for rank 1
+    ranks = recorders(FOUR)
+    for rank in ranks:
+        rank.got("0", 3, 3)
+    ranks[0].sends("0", "recv 0<-1")
+    ranks[1].sends("0", "recv 1<-2")
+
+    (hang,) = hangs(ranks)
+
+    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("absent", [2], [0, 1])
+    assert hang["summary"].startswith(
+        "Rank 2 never made the other end of recv 1<-2 of 0_GROUP (ranks 0\N{EN DASH}3), in"
+    )
+    assert hang["summary"].endswith("which rank 1 waits; because of that, 1 more waits in other calls.")
+
+
+def test_one_rank_that_calls_what_the_many_do_not_may_be_the_odd_one() -> None:
+    ranks = recorders(FOUR)
+    for rank in ranks:
+        rank.got("0", 6, 6)
+    ranks[3].got("0", 7, 6).calls("0", 7)
+
+    (hang,) = hangs(ranks)
+
+    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("ahead", [3], [3])
+    assert "Rank 3 alone waits in all_reduce 7" in hang["summary"]
+    assert "ranks 0\N{EN DASH}2 never made that call, and wait in none" in hang["summary"]
+
+
 def test_a_call_that_the_dump_has_lost_is_older_than_those_it_holds() -> None:
     # given that rank 0's dump holds calls 9 and 10 alone, and its counter says that 8, which rank 1 never made, waits
     ranks = recorders({"0": [0, 1]})

@@ -7,9 +7,10 @@ CREATE OR REPLACE TABLE fabric.hang (
   -- 0 for what comes first: what explains the most, then the earliest blocked call.
   place INTEGER NOT NULL,
   -- mismatch (ranks make different calls), order (ranks wait for each other in a ring), absent (ranks that others wait
-  -- for make no call), stuck (a rank's device does not finish what others finished), unstarted (it has not begun what
-  -- others have begun), transfer (all are in the same call and none gets out), unknown (who is waited for has no dump, or
-  -- the dumps are not of one moment), none (no call waits).
+  -- for make no call), ahead (few ranks wait in a call that the many others never made, and may be the odd ones), stuck
+  -- (a rank's device does not finish what others finished), unstarted (it has not begun what others have begun), transfer
+  -- (all are in the same call and none gets out), unknown (who is waited for has no dump, or the dumps are not of one
+  -- moment), none (no call waits).
   kind VARCHAR NOT NULL,
   -- Joins fabric.process_group.group_id within the run: the group of the blocked call; NULL where there is none.
   group_id INTEGER,

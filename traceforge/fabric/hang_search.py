@@ -3,7 +3,8 @@
 Idea: a rank stands at its first call that has not ended. It waits for the members that have not made that call, or
 whose device is still at an earlier one; whoever is waited for and waits for nobody holds up the others. A rank whose
 device does not end what others ended waits for nobody either.
-Not handled: streams that run side by side (a rank stands at one call), and pairing of sends with receives.
+Sends and receives are paired by the ranks that they name and by what each rank stands at.
+Not handled: streams that run side by side (a rank stands at one call).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ def search(dumps: Dumps) -> list[Hang]:
     waits = {rank: _waited_for(dumps, stand) for rank, stand in dumps.stands.items()}
     found = [*_mismatch(dumps), *_stuck(dumps, waits), *_absent(dumps, waits)]
     if not found:
-        found = [*_unstarted(dumps, waits), *_order(dumps, waits)] or [*_transfer(dumps, waits)]
+        found = [*_unstarted(dumps, waits), *_order(dumps, waits)] or [*_unequal(dumps)] or [*_transfer(dumps, waits)]
     if not found:
         first = _earliest(dumps, list(dumps.stands.values()))
         found = [Hang("unknown", (), tuple(dumps.stands), first.group, first.sequence, first.call)]
@@ -98,9 +99,14 @@ def _waited_for_message(dumps: Dumps, stand: Stand) -> _Waits:
             unseen.add(peer)
         elif other is None:
             absent.add(peer)
-        elif other.call is None or not other.call.is_message or stand.rank not in dumps.peers(peer):
+        elif other.call is None or not other.call.is_message or not _answers(dumps, stand.rank, peer):
             behind.add(peer)
     return _Waits(frozenset(absent), frozenset(behind), False, frozenset(unseen))
+
+
+def _answers(dumps: Dumps, rank: int, peer: int) -> bool:
+    """Whether a message that a rank stands at is a send to what its peer receives there, or the other way round."""
+    return any(own.answers(other) for own in dumps.messages(rank) for other in dumps.messages(peer))
 
 
 def _stuck(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
@@ -126,7 +132,11 @@ def _absent(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
         call = next((stand.call for stand in in_it if stand.call), None)
         absent = tuple(sorted(waits[first.rank].absent & awaited))
         ranks, waiting = tuple(sorted(awaited)), _behind(waits, awaited)
-        yield Hang("absent", ranks, waiting, first.group, first.sequence, call, (), absent)
+        if absent == ranks and first.sequence is not None and len(waiting) == len(in_it) < len(absent):
+            # Few against many: whether they call too much or the others too little, the dumps do not tell.
+            yield Hang("ahead", waiting, waiting, first.group, first.sequence, call, (), absent)
+        else:
+            yield Hang("absent", ranks, waiting, first.group, first.sequence, call, (), absent)
 
 
 def _unstarted(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
@@ -199,6 +209,23 @@ def _mismatch(dumps: Dumps) -> Iterator[Hang]:
     yield Hang("mismatch", tuple(c.rank for c in odd), waiting, first.group, first.sequence, usual, tuple(odd))
 
 
+def _unequal(dumps: Dumps) -> Iterator[Hang]:
+    """A send and the receive at its other end that are not of one size or type."""
+    standing = [call for rank, stand in dumps.stands.items() if stand.sequence is None for call in dumps.messages(rank)]
+    for one in standing:
+        for other in standing:
+            if one.rank < other.rank and one.answers(other) and not _is_as_large(one, other):
+                ranks = (one.rank, other.rank)
+                waiting = tuple(sorted(dumps.stands.keys() - set(ranks)))
+                yield Hang("mismatch", ranks, waiting, one.group, None, one, (other,))
+                return
+
+
+def _is_as_large(one: RecordedCall, other: RecordedCall) -> bool:
+    sizes, types = (one.elements, other.elements), (one.in_dtypes, other.in_dtypes)
+    return all(None in pair or pair[0] == pair[1] for pair in (sizes, types))
+
+
 def _odd(calls: Sequence[RecordedCall]) -> list[RecordedCall]:
     """The calls unlike most of their place (unlike the lowest rank's, where there are as many of each)."""
     kinds = [_kind(call) for call in calls]
@@ -224,6 +251,9 @@ def _behind(waits: Mapping[int, _Waits], roots: Sequence[int] | set[int]) -> tup
 
 
 def _same(one: Stand, other: Stand) -> bool:
+    """Whether they stand at one collective; messages of several ranks have no number in common."""
+    if one.sequence is None:
+        return one == other
     return (one.group, one.sequence) == (other.group, other.sequence)
 
 

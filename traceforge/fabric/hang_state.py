@@ -43,6 +43,11 @@ class RecordedCall:
         """Whether it is a send or receive."""
         return self.sequence is None
 
+    def answers(self, other: "RecordedCall") -> bool:
+        """Whether one of two messages between two ranks is a send and the other a receive."""
+        are_ends = self.peer == other.rank and other.peer == self.rank
+        return are_ends and self.op.startswith("send ") != other.op.startswith("send ")
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -145,11 +150,14 @@ class Dumps:
                 return Stand(rank, group, first, None)
         return Stand(rank, calls[0].group, calls[0].sequence, calls[0]) if calls else None
 
+    def messages(self, rank: int) -> Sequence[RecordedCall]:
+        """The message that a rank stands at, and those of its batch."""
+        first, *others = self.calls[rank]
+        return [first, *(call for call in others if call.batch == first.batch)]
+
     def peers(self, rank: int) -> frozenset[int]:
         """Other ends of the message that a rank stands at, and of its batch; empty where unknown."""
-        first, *others = self.calls[rank]
-        batch = [first, *(call for call in others if call.batch == first.batch)]
-        return frozenset(call.peer for call in batch if call.peer is not None) - {rank}
+        return frozenset(call.peer for call in self.messages(rank) if call.peer is not None) - {rank}
 
     @cached_property
     def discord(self) -> tuple[RecordedCall, int] | None:

@@ -52,6 +52,8 @@ def next_step(hang: Hang, dumps: Dumps) -> str:
         "mismatch": f"Make all members call the same: look at what {whom} did differently before this call.",
         "order": f"Make {whom} make these calls in an order in which none waits for a later one; "
         "their stacks (py-spy dump) show where they are.",
+        "ahead": f"See whether {whom} takes a branch or one step more that the others do not take; if not, look at the "
+        f"stacks of {_ranks(hang.absent)} (py-spy dump --pid): something outside of collectives holds them.",
         "absent": _STACKS.format(ranks=whom, their="its" if len(hang.ranks) == 1 else "their")
         + ", not at those that wait.",
         "stuck": f"Look at the devices of {whom}: Xid lines in the kernel log, nvidia-smi, and the kernels before this "
@@ -80,6 +82,9 @@ def _has_starts(dumps: Dumps) -> bool:
 
 def _mismatch(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     odd, usual = hang.others[0], hang.call
+    if usual and usual.is_message:
+        one, other = f"Rank {usual.rank} calls {_described(usual)}", f"rank {odd.rank} calls {_described(odd)}"
+        return f"{one}, and at its other end {other}: these do not match."
     calls = "calls" if len(hang.ranks) == 1 else "call"
     where = f", where {_ranks([usual.rank])} calls {_described(usual)}" if usual else ""
     return (
@@ -96,12 +101,25 @@ def _order(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     return f"{_ranks(hang.ranks, 'Rank')} wait for {how}{': ' if told else ''}{listed([*told, *more])}."
 
 
-def _order_detail(_hang: Hang, _dumps: Dumps, _names: Mapping[int, str]) -> str:
+def _order_detail(hang: Hang, _dumps: Dumps, _names: Mapping[int, str]) -> str:
+    calls = [call for call in (hang.call, *hang.others) if call and call.is_message]
+    if len(calls) == len(hang.ranks) and len({call.op.split()[0] for call in calls}) == 1:
+        does, other = ("sends", "receives") if calls[0].op.startswith("send ") else ("receives", "sends")
+        return (
+            f"Each {does} before it {other}, so that nobody is at the other end (batch_isend_irecv makes both at once)."
+        )
     return "They make these calls in different order, or one of them stopped with its earlier call under way."
 
 
 def _absent(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
     place = _blocked(hang, dumps, names)
+    if hang.call and hang.call.is_message:
+        others = len(hang.waiting) - 1
+        more = f"; because of that, {others} more {_wait(others)} in other calls" if others else ""
+        return (
+            f"{_ranks(hang.ranks, 'Rank')} never made the other end of {place}, in which {_ranks([hang.call.rank])} "
+            f"waits{more}."
+        )
     if hang.absent == hang.ranks:
         inside = sum((own.group, own.sequence) == (hang.group, hang.sequence) for own in dumps.stands.values())
         told = f"{_ranks(hang.ranks, 'Rank')} never made the call that {_waiting(inside)} in: {place}"
@@ -111,6 +129,12 @@ def _absent(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
         f"{_ranks(hang.ranks, 'Rank')} stopped making calls, and {_waiting(len(hang.waiting))} for them; first, "
         f"{_ranks(hang.absent)} never made {place}."
     )
+
+
+def _ahead(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
+    alone = "alone waits" if len(hang.ranks) == 1 else "alone wait"
+    few, many = _ranks(hang.ranks, "Rank"), _ranks(hang.absent)
+    return f"{few} {alone} in {_blocked(hang, dumps, names)}: {many} never made that call, and wait in none."
 
 
 def _stuck(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
@@ -197,6 +221,7 @@ _SUMMARIES: Mapping[str, Sentence] = MappingProxyType(
         "mismatch": _mismatch,
         "order": _order,
         "absent": _absent,
+        "ahead": _ahead,
         "stuck": _stuck,
         "unstarted": _unstarted,
         "transfer": _transfer,
@@ -244,7 +269,8 @@ def _shapes(text: str) -> str:
 
 
 def _types(text: str | None) -> str:
-    inner = (text or "").strip('[]"').replace('", "', " ")
+    types = dict.fromkeys((text or "").strip('[]"').split('", "'))
+    inner = " ".join(types)
     return f" {inner[:40]}" if inner else ""
 
 
