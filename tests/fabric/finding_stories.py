@@ -253,6 +253,15 @@ def out_of_step() -> Pair:
     return [first.calls().calls("AllReduce"), second.calls().calls("Broadcast")]
 
 
+def one_behind() -> Pair:
+    """Rank 2 stops after two of three equal calls."""
+    processes = [Process(rank, device=rank).init(size=3) for rank in range(3)]
+    for process in processes:
+        for _ in range(2 if process.rank == 2 else 3):
+            process.calls(size=3)
+    return processes
+
+
 def stuck() -> Pair:
     first, second = pair()
     for rank, enqueued in ((0, 7), (1, 6)):
@@ -313,6 +322,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "failed_request": (lost_request, "2 network requests failed on host b (rank 1): NET/OFI Request", [1]),
     "link_trouble": (flapping, "async event 1 time", [0]),
     "desynchronised": (out_of_step, "Call 1 of communicator 0 differs", [0]),
+    "calls_differ": (one_behind, "most ranks of communicator 0 make 3 collectives, one makes 2 (rank 2)", [2]),
     "hang": (stuck, "rank 1 has not enqueued it", [1]),
     "odd_algorithm": (forced, "NCCL_ALGO=Ring overrides NCCL's choice", []),
     "late_enqueue": (host_straggler, "Rank 2 calls the collectives of communicator 0 5.0 ms later", [2]),

@@ -97,3 +97,10 @@ def test_the_watchdog_of_another_library_is_read_alike() -> None:
     lines = (timeout(0, 808), stopped(0, 808, enqueued=811), signalled(1, 807))
 
     assert summary_of(*(line.replace("NCCL", "XCCL") for line in lines)).endswith("rank 1 has not enqueued it.")
+
+
+def test_the_only_rank_that_reports_nothing_is_told() -> None:
+    # given four ranks of the group of all, of which rank 2 neither waits nor was told to dump
+    lines = [line for rank in (0, 1, 3) for line in (timeout(rank, 26), stopped(rank, 26, enqueued=26, own=rank))]
+
+    assert summary_of(*lines).endswith("timed out on 3 ranks: in these logs all ranks report it but 2.")

@@ -61,6 +61,28 @@ behind AS (
   JOIN progress AS p ON p.run_id = t.run_id AND p.group_name = t.group_name AND p.last_enqueued < t.sequence
   GROUP BY t.run_id, t.group_name
 ),
+known AS (
+  SELECT run_id, MAX(rank) AS last_rank
+  FROM (
+    SELECT run_id, rank FROM event WHERE group_name = '0' OR STARTS_WITH(group_name, '0(')
+    UNION ALL
+    SELECT run_id, global_rank FROM fabric.member WHERE global_rank_origin IN ('launcher', 'communicator')
+  )
+  GROUP BY run_id
+),
+silent AS (
+  -- Ranks of the group of all that print nothing of it, where most do.
+  SELECT t.run_id, t.group_name, LIST(a.rank ORDER BY a.rank) AS ranks
+  FROM timeout AS t
+  JOIN known AS k USING (run_id)
+  CROSS JOIN LATERAL (SELECT UNNEST(RANGE(k.last_rank + 1)) AS rank) AS a
+  WHERE (t.group_name = '0' OR STARTS_WITH(t.group_name, '0('))
+    AND NOT EXISTS (
+      SELECT 1 FROM event AS e WHERE e.run_id = t.run_id AND e.group_name = t.group_name AND e.rank = a.rank
+    )
+  GROUP BY t.run_id, t.group_name
+  HAVING COUNT(*) < MIN(t.victims)
+),
 called AS (
   SELECT run_id, group_name, sequence, op, op || COALESCE(' of ' || in_elements || ' elements', '') AS call,
     LIST_SORT(LIST(DISTINCT rank)) AS ranks
@@ -81,11 +103,12 @@ differing AS (
 SELECT
   t.run_id, 'communicator' AS subject_kind,
   t.sequence || CASE WHEN t.group_name = '' THEN '' ELSE ' of process group ' || t.group_name END AS subject,
-  t.op, t.victims, b.ranks,
+  t.op, t.victims, COALESCE(b.ranks, CASE WHEN d.calls IS NULL THEN i.ranks END) AS ranks,
   CASE
     WHEN b.ranks IS NOT NULL THEN CASE LEN(b.ranks) WHEN 1 THEN 'rank ' ELSE 'ranks ' END
       || ARRAY_TO_STRING(b.ranks, ', ') || CASE LEN(b.ranks) WHEN 1 THEN ' has' ELSE ' have' END || ' not enqueued it'
     WHEN d.calls IS NOT NULL THEN 'its ranks call different things there: ' || d.calls
+    WHEN i.ranks IS NOT NULL THEN 'in these logs all ranks report it but ' || ARRAY_TO_STRING(i.ranks, ', ')
     ELSE 'these logs do not show which rank is missing'
   END AS verdict,
   CASE WHEN b.ranks IS NULL AND d.calls IS NOT NULL
@@ -94,4 +117,5 @@ SELECT
   'error message' AS basis, t.first, t.citation_count
 FROM timeout AS t
 LEFT JOIN behind AS b ON b.run_id = t.run_id AND b.group_name = t.group_name
+LEFT JOIN silent AS i ON i.run_id = t.run_id AND i.group_name = t.group_name
 LEFT JOIN differing AS d ON d.run_id = t.run_id AND d.group_name = t.group_name AND d.sequence = t.sequence
