@@ -3,7 +3,7 @@
 import polars as pl
 
 from tests.given import built
-from traceforge.attribute.log_text import lasting_problems, of_problems_beside
+from traceforge.attribute.log_text import lasting_problems, of_problems_beside, of_slow_paths_beside, slow_paths
 from traceforge.store.database import Store
 
 ROW = {"headline": "Nothing significant.", "next_step": "Send less.", "confidence": "high"}
@@ -30,6 +30,34 @@ def test_of_several_problems_the_first_is_told() -> None:
 def test_a_finding_speaks_for_itself_and_so_do_logs_without_a_problem() -> None:
     assert of_problems_beside([PROBLEM], {"state": "finding"}, ROW) == {}
     assert of_problems_beside([], {"state": "nothing_significant"}, ROW) == {}
+
+
+def test_a_slow_path_is_told_of_a_job_that_communication_bounds() -> None:
+    told = of_slow_paths_beside([{"summary": "All run over sockets.", "next_step": "b"}], {"state": "uncertain"}, ROW)
+
+    assert told["headline"] == (
+        "Communication bounds the job, and the logs show what may slow it: All run over sockets. In the iterations: "
+        "Nothing significant."
+    )
+
+
+def test_of_a_job_that_computes_sockets_are_no_cause() -> None:
+    # given the same notices of two runs, of which communication bounds the first
+    store = built(Store(None, threads=1, is_kept=False), "attribute.bound", "fabric")
+    notices = [
+        {"run_id": run, "finding_id": 0, "code": "socket_fallback", "mode": "fabric_contention", "severity": "notice",
+         "subject_kind": "job", "subject": "all", "ranks": [], "summary": "sockets", "next_step": "", "basis": "",
+         "source_id": 0, "line": 1, "citation_count": 1}
+        for run in (3, 4)
+    ]  # fmt: skip
+    bounds = [
+        {"run_id": run, "bound": bound, "share": 0.5, "sentence": "", "next_step": ""}
+        for run, bound in ((3, "communication_bound"), (4, "compute_bound"))
+    ]
+    store.append("fabric.finding", pl.DataFrame(notices, schema_overrides={"ranks": pl.List(pl.Int32)}))
+    store.append("attribute.bound", pl.DataFrame(bounds))
+
+    assert list(slow_paths(store)) == [3]
 
 
 def test_only_how_ranks_are_connected_lasts() -> None:

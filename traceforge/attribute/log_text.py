@@ -1,7 +1,8 @@
 """What logs show where iterations show nothing. Reads fabric.finding. Out: what changes in a verdict's words.
 
-Idea: what is wrong in all iterations alike, such as a NIC at a quarter of its speed, stands out of none of them. Logs
-of another job say nothing of this one.
+Idea: what is wrong in all iterations alike, such as a NIC at a quarter of its speed, stands out of none of them. A slow
+path that may be the best there is, such as sockets, is told where communication bounds the job. Logs of another job say
+nothing of this one.
 Not handled: what it costs, which only a run without it would show; errors and start-up, which slow no iteration alike.
 """
 
@@ -22,13 +23,32 @@ WHERE f.severity = 'problem' AND f.basis = 'configuration evidence' AND f.mode I
 ORDER BY f.run_id, f.finding_id
 """
 
+# Notices of how bytes travel, of jobs that communication bounds.
+_SLOW_PATHS = """
+SELECT f.run_id, f.summary, f.next_step
+FROM fabric.finding AS f
+JOIN attribute.bound AS b ON b.run_id = f.run_id AND b.rank IS NULL AND b.bound = 'communication_bound'
+ANTI JOIN meta.issue AS i ON i.run_id = f.run_id AND i.code = 'nccl_log_other_job'
+WHERE f.severity = 'notice' AND f.code IN ('socket_fallback', 'p2p_disabled', 'few_channels', 'odd_algorithm')
+ORDER BY f.run_id, f.finding_id
+"""
+
 Row = Mapping[str, Any]
 
 
 def lasting_problems(store: Store) -> Mapping[int, Sequence[Row]]:
     """Problems of connections by run, the most important first."""
+    return _by_run(store, _LASTING)
+
+
+def slow_paths(store: Store) -> Mapping[int, Sequence[Row]]:
+    """Slow ways of bytes that may be intended, by run that communication bounds."""
+    return _by_run(store, _SLOW_PATHS)
+
+
+def _by_run(store: Store, query: str) -> Mapping[int, Sequence[Row]]:
     found: dict[int, list[Row]] = {}
-    for row in store.records(_LASTING):
+    for row in store.records(query):
         found.setdefault(row["run_id"], []).append(row)
     return found
 
@@ -46,5 +66,21 @@ def of_problems_beside(problems: Sequence[Row], state: Row, row: Row) -> dict[st
         "headline": f"The logs show {shown} that may slow all iterations alike: {problems[0]['summary']} In the "
         f"iterations: {row['headline']}",
         "next_step": problems[0]["next_step"],
+        "confidence": "low",
+    }
+
+
+def of_slow_paths_beside(paths: Sequence[Row], state: Row, row: Row) -> dict[str, object]:
+    """The first slow path, before a verdict that names nobody although communication bounds the job.
+
+    Args:
+        paths: of the run, from `slow_paths`.
+    """
+    if state["state"] not in _SILENT or not paths:
+        return {}
+    return {
+        "headline": f"Communication bounds the job, and the logs show what may slow it: {paths[0]['summary']} In the "
+        f"iterations: {row['headline']}",
+        "next_step": paths[0]["next_step"],
         "confidence": "low",
     }

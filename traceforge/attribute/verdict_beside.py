@@ -10,7 +10,7 @@ from typing import Any
 
 from traceforge.attribute.dump_text import of_hang_beside
 from traceforge.attribute.graph_text import of_messages, of_mismatch
-from traceforge.attribute.log_text import lasting_problems, of_problems_beside
+from traceforge.attribute.log_text import lasting_problems, of_problems_beside, of_slow_paths_beside, slow_paths
 from traceforge.attribute.odd_rank import of_odd_ranks
 from traceforge.store.database import Store
 
@@ -23,11 +23,15 @@ def with_what_is_beside(store: Store, states: Sequence[Row], rows: Sequence[Row]
     Args:
         states: of the same runs, as attribute/verdict.py reads them.
     """
-    problems, found = lasting_problems(store), []
+    problems, paths, found = lasting_problems(store), slow_paths(store), []
     for state, row in zip(states, rows, strict=True):
         told = row | of_odd_ranks(store, state, row)
         told = told | of_mismatch(store, state, told)
         told = told | of_messages(store, state, told)
-        told = told | of_problems_beside(problems.get(state["run_id"], ()), state, told)
+        run_id = state["run_id"]
+        if run_id in problems:
+            told = told | of_problems_beside(problems[run_id], state, told)
+        else:
+            told = told | of_slow_paths_beside(paths.get(run_id, ()), state, told)
         found.append(told | of_hang_beside(state, told))
     return found
