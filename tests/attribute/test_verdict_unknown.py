@@ -203,6 +203,22 @@ def test_who_came_last_to_what_the_inspector_timed_is_told(tmp_path: Path) -> No
     )
 
 
+def test_a_rank_that_always_comes_last_by_milliseconds_leads_the_verdict(tmp_path: Path) -> None:
+    # given 20 calls in which rank 0 waits 5 ms for rank 1
+    (tmp_path / "0.log").write_text("\n".join(inspected(0, n, 5_100) for n in range(20)) + "\n")
+    (tmp_path / "1.log").write_text("\n".join(inspected(1, n, 100) for n in range(20)) + "\n")
+
+    with Store(None, is_kept=False) as store:
+        add_facts(store, tmp_path)
+        ((headline, kind),) = rows_of(built(store, "attribute.verdict"), "SELECT headline, kind FROM attribute.verdict")
+
+    assert kind == "cannot_be_known"
+    assert headline == (
+        "Rank 1 comes last to 20 of 20 collectives of communicator 0xfeed, by NCCL's Inspector 5.00 ms behind the "
+        "first (median): the others wait for it."
+    )
+
+
 def test_of_one_rank_s_inspector_nobody_is_told_to_be_last(tmp_path: Path) -> None:
     (tmp_path / "0.log").write_text(inspected(0, 7, 300) + "\n")
 

@@ -243,6 +243,24 @@ def balancing() -> Pair:
     return [first, second]
 
 
+def asked_ras() -> Pair:
+    """The answer of NCCL's RAS: rank 7 is behind."""
+    first = Process(0)
+    first.lines += [
+        "NCCL version 2.27.5 compiled with CUDA 12.9",
+        "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors",
+        "Warnings",
+        "========",
+        "",
+        "#0-0 (78db921d1c117b4a) MISMATCH",
+        "  Communicator ranks have different AllReduce operation counts",
+        "  7 ranks have launched up to operation 64",
+        "  Rank 7 has launched up to operation 60 -- GPU 3 managed by process 1650 on node b",
+        "",
+    ]
+    return [first]
+
+
 def flapping() -> Pair:
     first, second = pair()
     return [first.says("NET/IB : mlx5_0:1 Got async error event: port error"), second]
@@ -309,6 +327,7 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
     "init_incomplete": (one_missing, "2 of 3 ranks began the init of communicator 0, and none ended it;", [0, 1]),
     "warned": (balancing, "1 warning on host a (rank 0): NUMA auto balancing enabled", [0]),
+    "ras_report": (asked_ras, "MISMATCH of communicator 0x78db921d1c117b4a: Communicator ranks have different", [7]),
     "late_communicator": (late, "2 communicator sides", [0, 1]),
     "cpu_affinity": (unbound, "On 2 hosts, such as a", [0, 1]),
     "completion_error": (broken_link, "12/129 (retry timeout", [0]),

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from traceforge.store.database import Store
+from traceforge.thresholds import attribute, fabric
 from traceforge.units import format_ns, listed, plural
 
 State = Mapping[str, Any]
@@ -123,6 +124,30 @@ def of_what_was_read(store: Store, run_id: int) -> str:
         _of_inspector(store, run_id),
     )
     return " ".join(filter(None, sentences))
+
+
+def of_latest_rank(store: Store, state: State, told: Mapping[str, Any]) -> dict[str, object]:
+    """The rank that comes last to most of what NCCL's Inspector timed; nothing where there is none, or a timeline."""
+    if state["state"] not in ("no_timeline", "logs_alone"):
+        return {}
+    (row,) = store.query(_MEASURED, [state["run_id"]]).to_dicts()
+    if (row["calls"] or 0) < fabric.LEAST_STAMPED_CALLS or row["skew_ns"] < fabric.LEAST_LATE_NS:
+        return {}
+    if row["times"] < attribute.LEADING_SHARE * row["calls"]:
+        return {}
+    said = (
+        f"ank {row['rank']} comes last to {row['times']} of {plural(row['calls'], 'collective')} of communicator "
+        f"{str(row['comm_hash'])[:40]}, by NCCL's Inspector {format_ns(row['skew_ns'])} behind the first (median)"
+    )
+    if state["state"] == "logs_alone" and state["problems"]:
+        return {"explanation": f"R{said}. {told['explanation']}"}
+    unknown = "What it costs the job, and why it is late, only a timeline shows."
+    return {
+        "headline": f"R{said}: the others wait for it.",
+        "explanation": f"{unknown} {told['explanation']}",
+        "next_step": f"See what rank {row['rank']} does before it communicates: record torch.profiler on it and on "
+        "others in the same steps, and give the folder that holds them.",
+    }
 
 
 def _of_inspector(store: Store, run_id: int) -> str:

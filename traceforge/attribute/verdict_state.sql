@@ -201,7 +201,7 @@ found AS (
     CASE
       WHEN c.timelines = 0 AND h.kind IN ('none', 'unknown') THEN IF(h.kind = 'none', 'no_hang', 'hang_unknown')
       WHEN c.timelines = 0 AND h.kind IS NOT NULL THEN 'hang'
-      WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0) THEN 'logs_alone'
+      WHEN c.timelines = 0 AND (c.processes > 0 OR c.problems > 0 OR c.first_notice IS NOT NULL) THEN 'logs_alone'
       WHEN c.timelines = 0 AND g.graph_traces > 0 THEN 'graphs_alone'
       WHEN c.sources = 0 OR c.timelines = 0 THEN 'no_timeline'
       WHEN c.ranks = 0 THEN 'rank_unknown'

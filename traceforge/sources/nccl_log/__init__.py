@@ -2,8 +2,8 @@
 
 Idea: the grammar is a table of rules, one for each kind of message, found by its first word; whatever no rule reads is
 counted by template, so nothing is lost. Lines of collective calls and algorithm choices, nearly all of a large log, are
-read many at once, counted from their end; both ways give the same rows. nccl-tests tables, PyTorch watchdog lines and
-banners stand in the same output and are read with it.
+read many at once, counted from their end; both ways give the same rows. nccl-tests tables, PyTorch watchdog lines,
+banners and reports of NCCL's RAS stand in the same output and are read with it.
 Seen: NCCL 2.4 to 2.32, RCCL 2.8 to 2.27; prefixes of srun, mpirun, torchrun, Ray, Kubernetes; any strftime stamps.
 Not handled: messages that span lines, logs in UTF-16; several files of one job are joined by the fabric stage.
 

@@ -1,9 +1,9 @@
 """Lines of others in the same output: banners without head, nccl-tests tables, PyTorch's watchdog and exceptions.
 
-In: lines without a record. Out: rows of raw.nccl_bench*, raw.nccl_watchdog, under a rule's name; exceptions have a
-module of their own.
+In: lines without a record. Out: rows of raw.nccl_bench*, raw.nccl_watchdog, under a rule's name; exceptions and reports
+of NCCL's RAS have modules of their own.
 Idea: they share the stream with NCCL's records, so they are read with them and are records too. Rows of a table are
-looked for only behind its heading. Not handled: JSON output of nccl-tests, the text of NCCL's RAS.
+looked for only behind its heading. Not handled: JSON output of nccl-tests.
 Seen: nccl-tests 2.0 to 2.17, PyTorch 2.0 to 2.9.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from traceforge.sources.nccl_log.exceptions import TorchExceptions
 from traceforge.sources.nccl_log.grammar import Rule, fitting, row_of, rule
 from traceforge.sources.nccl_log.quantities import Read, gigabytes, integer, microseconds, milliseconds
+from traceforge.sources.nccl_log.ras import RasReport
 from traceforge.sources.nccl_log.stamps import read_stamp
 from traceforge.sources.nccl_log.tables import Tables
 
@@ -79,28 +80,40 @@ class Neighbours:
     Attributes:
         in_table: whether rows of a table are expected.
         exceptions: what reads those.
+        ras: what reads reports of NCCL's RAS.
     """
 
     def __init__(self, tables: Tables) -> None:
         self.in_table = False
         self.exceptions = TorchExceptions(tables)
+        self.ras = RasReport(tables)
         self._tables = tables
         self._test: str | None = None
 
     @property
     def goes_on(self) -> bool:
         """Whether the next lines may belong to what was begun, whatever they look like."""
-        return self.in_table or self.exceptions.is_open
+        return self.in_table or self.exceptions.is_open or self.ras.is_open
+
+    def finish(self) -> None:
+        """Store what is known of what was begun."""
+        self.exceptions.finish()
+        self.ras.finish()
 
     def banner(self, text: str) -> str | None:
         """The banner in a line, from its first word on; None where there is none."""
         match = _BANNER.search(text, 0, 200)
         if match is None and (stamped := _STAMPED_BANNER.search(text, 0, 200)) is not None:
             match = stamped if read_stamp(text[: stamped.end()]) else None
-        return None if match is None else text[match.end() :]
+        if match is None:
+            return None
+        self.ras.may_begin(text)
+        return text[match.end() :]
 
     def read(self, text: str, record_id: int) -> str | None:
         """Store what a line says; returns its rule's name, None where it says nothing."""
+        if self.ras.is_open and self.ras.read(text, record_id):
+            return "ras"
         if (self.exceptions.is_open or "NCCL error" in text) and self.exceptions.read(text, record_id):
             return "exception"
         if "# " in text and self._heading(text, record_id):

@@ -49,7 +49,7 @@ class LogState:
 
     def finish(self, stream: LineStream) -> SourceSummary:
         """Hand on what is known at the end of the file."""
-        self.neighbours.exceptions.finish()
+        self.neighbours.finish()
         for handle in self.communicators.take_rest(self.calls.implied):
             self.tables.add("communicator", handle.row())
         self.processes.store(self.tables)
