@@ -10,6 +10,7 @@ from typing import Any
 
 from traceforge.attribute.dump_text import of_hang_beside
 from traceforge.attribute.graph_text import of_messages, of_mismatch
+from traceforge.attribute.graph_work import of_unequal_work
 from traceforge.attribute.log_text import lasting_problems, of_problems_beside, of_slow_paths_beside, slow_paths
 from traceforge.attribute.odd_rank import of_odd_ranks
 from traceforge.attribute.untimed import of_latest_rank
@@ -28,6 +29,7 @@ def with_what_is_beside(store: Store, states: Sequence[Row], rows: Sequence[Row]
     for state, row in zip(states, rows, strict=True):
         told = row | of_odd_ranks(store, state, row)
         told = told | of_latest_rank(store, state, told)
+        told = told | of_unequal_work(store, state, told)
         told = told | of_mismatch(store, state, told)
         told = told | of_messages(store, state, told)
         run_id = state["run_id"]

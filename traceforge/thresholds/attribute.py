@@ -383,7 +383,6 @@ LOADED_SHARE: Annotated[
 POWER_LIMIT_SHARE: Annotated[
     float, Meaning("share of the limit", "From here on the power is at its limit.", "evidence")
 ] = 0.97
-
 # How the pace of exposed communication is judged.
 NEAR_LINE_RATE: Annotated[
     float, Meaning("share of line rate", "From here on only overlap or fewer bytes make transfers shorter.", "exposed")
@@ -398,3 +397,4 @@ HOST_BOUND_SHARE: Annotated[
     float, Meaning("share of an iteration", "Hosts that need this much by themselves set the pace.", "verdict")
 ] = 0.85
 STARVED_SHARE: Annotated[float, Meaning("share of an iteration", "So long some device lacks work.", "verdict")] = 0.1
+UNEQUAL_WORK_SHARE: Annotated[float, Meaning("share of the median FLOPs", "More is unequal work.", "verdict")] = 0.1

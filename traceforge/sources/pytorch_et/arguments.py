@@ -40,6 +40,9 @@ def outputs_of(node: Node) -> Arguments:
     return _arguments(node.outputs, node.output_shapes, node.output_types)
 
 
+_PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
+
+
 def _arguments(values: Raw, shapes: Raw, types: Raw) -> Arguments:
     found = value_of(values)
     if isinstance(found, dict):
@@ -47,10 +50,16 @@ def _arguments(values: Raw, shapes: Raw, types: Raw) -> Arguments:
     return Arguments(found, value_of(shapes), value_of(types), None)
 
 
-def tensor_rows(unit: NodeUnit, issues: IssueLog) -> pl.DataFrame:
-    """Rows of raw.chakra_tensor, of all nodes."""
+def tensor_rows(unit: NodeUnit, issues: IssueLog, *, of_all: bool) -> pl.DataFrame:
+    """Rows of raw.chakra_tensor.
+
+    Args:
+        of_all: of all nodes, and not of products of matrices only, which tell how much work a rank is given.
+    """
     rows: list[dict[str, object]] = []
     for index, node in enumerate(unit.nodes):
+        if not of_all and node.name not in _PRODUCTS:
+            continue
         for direction, arguments in (("input", inputs_of(node)), ("output", outputs_of(node))):
             if not isinstance(arguments.values, list) and bytes(node.inputs):
                 issues.add("unreadable_arguments", at=unit.place(index))

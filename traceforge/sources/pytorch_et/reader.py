@@ -120,8 +120,9 @@ class _ExecutionTraceReading:
             self._batches.add("raw.chakra_edge", edges)
         self._communication.add(unit)
         self._take_groups(unit, part)
-        if self._options.keep_all_args:
-            self._batches.add("raw.chakra_tensor", tensor_rows(unit, self._issues))
+        of_all = self._options.keep_all_args
+        self._batches.add("raw.chakra_tensor", tensor_rows(unit, self._issues, of_all=of_all))
+        if of_all:
             self._batches.add("raw.chakra_attribute", unit.other_attributes())
 
     def _take_groups(self, unit: NodeUnit, part: Part) -> None:

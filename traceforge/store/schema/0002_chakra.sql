@@ -187,7 +187,8 @@ CREATE TABLE raw.chakra_process_group (
   ranks BIGINT[]
 );
 
--- One row a tensor among the inputs and outputs of a node; only with --args all.
+-- One row a tensor among the inputs and outputs of a node: of PyTorch's products of matrices by default, of every node
+-- with --args all.
 CREATE TABLE raw.chakra_tensor (
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,
