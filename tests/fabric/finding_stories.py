@@ -119,6 +119,15 @@ def environments() -> Pair:
     return [first, second.says("NCCL_BUFFSIZE set by environment to 1048576.")]
 
 
+def one_host_unset() -> Pair:
+    """Two processes on each of two hosts; the second host does not know the setting."""
+    processes = [Process(rank, host="ab"[rank // 2], device=rank % 2).init(size=4) for rank in range(4)]
+    for process in processes:
+        process.lines.insert(0, process.lines[0].split("comm ")[0] + "Bootstrap: Using eth0:10.0.0.1<0>")
+    return [process.says("NCCL_IB_TC set by environment to 106.") if process.host == "a" else process
+            for process in processes]  # fmt: skip
+
+
 def versions() -> Pair:
     first, second = pair()
     second.lines = [line.replace("2.27.5", "2.26.2") for line in second.lines]
@@ -323,6 +332,11 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "few_channels": (few_channels, "4 channels for collectives; NCCL_MAX_NCHANNELS=4 is set", []),
     "nvls_lost": (no_nvls, "1 of 2 processes", [1]),
     "environment_differs": (environments, "NCCL_BUFFSIZE differs", [1]),
+    "environment_missing": (
+        one_host_unset,
+        "Settings of 2 processes are not set for the 2 on host b (ranks 2\N{EN DASH}3): NCCL_IB_TC.",
+        [2, 3],
+    ),
     "version_differs": (versions, "2.26.2 (1), 2.27.5 (1)", []),
     "slow_init": (slow_init, "31.2 s, most of it in kernels", [0]),
     "init_incomplete": (one_missing, "2 of 3 ranks began the init of communicator 0, and none ended it;", [0, 1]),

@@ -36,3 +36,18 @@ def test_a_host_on_which_nobody_talks_directly_stands_out() -> None:
         rows = store.query("SELECT code, severity FROM fabric.finding").rows()
 
     assert rows == [("p2p_disabled", "problem")]
+
+
+def test_where_nvlink_joins_the_devices_host_memory_is_a_problem() -> None:
+    # given two devices of a host that talk through its memory although NCCL found switches of NVLink
+    processes = [Process(rank, device=rank).init() for rank in range(2)]
+    for process in processes:
+        process.says(f"NVLS multicast support is available on dev {process.rank}")
+        process.sends(1 - process.rank, "SHM/direct/direct")
+
+    with fabric_of(processes) as store:
+        rows = store.query("SELECT code, severity, summary FROM fabric.finding").rows()
+
+    ((code, severity, summary),) = rows
+    assert (code, severity) == ("p2p_disabled", "problem")
+    assert summary.endswith("pass through host memory (ranks 0\N{EN DASH}1), although NVLink joins the GPUs.")

@@ -1,5 +1,6 @@
--- GPUs of one node talk through host memory: a problem where NCCL says why, or where other pairs talk directly. Between
--- groups whose own GPUs talk directly it is the best there is: those of two CPUs, or pairs joined by bridges.
+-- GPUs of one node talk through host memory: a problem where NCCL says why, where other pairs talk directly, or where
+-- NVLink joins them. Between groups whose own GPUs talk directly it is the best there is: those of two CPUs, or pairs
+-- joined by bridges.
 -- Mode: gpu_locality
 -- Severity: notice
 -- Summary: {shared} of {edges} connections within nodes pass through host memory{of_ranks}{reason}.
@@ -20,6 +21,18 @@ setting AS (
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
   WHERE (e.name = 'NCCL_P2P_DISABLE' AND e.value = '1') OR (e.name = 'NCCL_P2P_LEVEL' AND e.value IN ('LOC', '0'))
   GROUP BY p.run_id
+),
+joined AS (
+  -- GPUs that NVSwitches or NVLinks join, as other lines say.
+  SELECT s.run_id
+  FROM raw.nccl_nvls AS n
+  JOIN meta.source AS s USING (source_id)
+  WHERE n.event = 'support' AND n.is_available
+  UNION
+  SELECT s.run_id
+  FROM raw.nccl_topology_link AS k
+  JOIN meta.source AS s USING (source_id)
+  WHERE k.kind = 'NVL'
 ),
 mixed AS (
   SELECT run_id, communicator_id
@@ -65,10 +78,13 @@ SELECT
   LIST(DISTINCT m.global_rank) FILTER (WHERE e.path_class = 'shared_memory') AS ranks,
   CASE
     WHEN MIN(f.text) IS NOT NULL OR MIN(s.text) IS NOT NULL THEN 'problem'
+    WHEN COUNT(*) FILTER (WHERE e.path_class = 'p2p') = 0 AND COUNT(j.run_id) > 0 THEN 'problem'
     WHEN COUNT(*) FILTER (WHERE e.path_class = 'p2p') > 0
       AND COUNT(*) FILTER (WHERE e.path_class = 'shared_memory' AND b.record_id IS NULL) > 0 THEN 'problem'
   END AS severity,
-  COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || RTRIM(MIN(f.text), '. '), '') AS reason,
+  COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || RTRIM(MIN(f.text), '. '),
+    CASE WHEN COUNT(*) FILTER (WHERE e.path_class = 'p2p') = 0 AND COUNT(j.run_id) > 0
+      THEN ', although NVLink joins the GPUs' END, '') AS reason,
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'shared_memory') AS citation_count
 FROM fabric.edge AS e
@@ -76,6 +92,7 @@ LEFT JOIN fabric.member AS m
   ON m.run_id = e.run_id AND m.communicator_id = e.communicator_id AND m.rank = e.source_rank
 LEFT JOIN refused AS f ON f.run_id = e.run_id
 LEFT JOIN setting AS s ON s.run_id = e.run_id
+LEFT JOIN joined AS j ON j.run_id = e.run_id
 LEFT JOIN between_groups AS b ON b.source_id = e.source_id AND b.record_id = e.record_id
 WHERE e.path_class IN ('shared_memory', 'p2p')
 GROUP BY e.run_id
