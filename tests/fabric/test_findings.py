@@ -10,19 +10,21 @@ import pytest
 from tests.fabric.dumps import recorders
 from tests.fabric.finding_stories import (
     STORIES,
-    braces,
-    efa_without_gdr,
-    error_and_setting,
     failure_survived,
-    healthy,
-    only_sockets,
-    problem_and_notice,
     shared_over_efa,
     told_and_gave_up,
     unknown_cores,
     warned_and_gave_up,
 )
 from tests.fabric.logs import add_dumps, add_logs
+from tests.fabric.other_stories import (
+    braces,
+    efa_without_gdr,
+    error_and_setting,
+    healthy,
+    only_sockets,
+    problem_and_notice,
+)
 from tests.given import built
 from traceforge.errors import PluginError
 from traceforge.fabric import finding
