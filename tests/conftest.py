@@ -1,6 +1,7 @@
 """What all tests share: samples and their databases, the profiles of random examples, how tests are spread."""
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,9 @@ settings.register_profile("repeatable", _PATIENT, max_examples=25, derandomize=T
 settings.register_profile("fresh", _PATIENT, max_examples=100, derandomize=False, print_blob=True, database=None)
 settings.load_profile("repeatable" if os.environ.get("CI") else "usual")
 
+# What is collected lives until the end, and is so much that to look through it again and again takes seconds.
+gc.disable()
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -30,6 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write reports/*/ anew; say in the commit why they moved"
     )
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but none of what was collected as tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
