@@ -87,7 +87,7 @@ def _ranks(store: Store, run_id: int) -> frozenset[int]:
 
 
 def _of_batch(store: Store, batch: RankBatch) -> Iterator[HostLook]:
-    steps, courses = batch.by_rank(store, _STEPS), read_courses(store, batch.run_id)
+    steps, courses = batch.by_rank(store, _STEPS), store.once(read_courses, batch.run_id)
     for one, events in read_events(store, batch):
         own = steps.of(one.rank)
         if not own.is_empty():

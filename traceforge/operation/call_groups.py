@@ -49,6 +49,7 @@ _COVERAGE = {
 
 Integers = NDArray[Any]
 
+_NO_INPUTS = pl.DataFrame(schema={"event_id": pl.Int64, "inputs": pl.UInt64})
 _NAMES = ("name", "operation", "annotation", "module")
 _TEXTS = ("shapes", "types", "concrete")
 _REASONS = (*JOINED, "not_judged", "no_time")
@@ -84,7 +85,7 @@ def _of_batch(store: Store, batch: RankBatch) -> GroupedCalls:
     for one, calls in read_calls(store, batch):
         names = calls.names
         # Not before: of a large rank they are as many as its calls.
-        inputs = inputs or batch.by_file(store, _INPUTS)
+        inputs = inputs or (batch.by_file(store, _INPUTS) if len(texts) else Parts(_NO_INPUTS, {}))
         own = inputs.of(one.source_id).join(number_of, on="inputs", how="left")
         if len(batch.ranks) == 1:
             inputs = None

@@ -69,7 +69,7 @@ class Calls:
 def read_calls(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, Calls]]:
     """All calls of each rank of a batch, judged or not, in the order of its file."""
     kinds, windows = RoleKinds.of(store, batch), batch.by_rank(store, _WINDOWS)
-    courses = read_courses(store, batch.run_id)
+    courses = store.once(read_courses, batch.run_id)
     for one, found in _found(kinds):
         inside = _inside(windows.of(one.rank), courses[one.rank], found.start_ns)
         has_time = (found.start_ns >= 0) & (found.duration_ns >= 0)

@@ -79,6 +79,7 @@ _COLUMNS = MappingProxyType(
 )
 
 
+_NO_EVENTS = pl.DataFrame(schema={"source_id": pl.Int32, "kind_id": pl.Int32, "start_ns": pl.Int64})
 _READ = frozenset({"start_ns", "duration_ns", "correlation", "event_id"})
 
 
@@ -128,7 +129,7 @@ class RoleKinds:
     def of(cls, store: Store, batch: RankBatch) -> "RoleKinds":
         """Those of a batch."""
         kinds = batch.by_file(store, _KINDS)
-        store.release_memory()  # what DuckDB joined the names with
+        store.release_beyond(0)  # what DuckDB joined the names with
         names = kinds.frame.select("name", "class").unique(maintain_order=True).with_row_index("number")
         numbers = kinds.frame.join(names, on=["name", "class"], how="left", maintain_order="left")["number"]
         kinds = Parts(kinds.frame.drop("name", "class"), kinds.places)
@@ -141,6 +142,8 @@ class RoleKinds:
     def only(self, role: str, between: tuple[int, int] | None = None) -> "Rows":
         """The same of a batch of one rank, whose events are not held beside their rows: there may be millions."""
         source_id = self.batch.ranks[0].source_id
+        if not self._of_role(role):
+            return _room(role, 0, 0, 0)
         with self.store.narrowed(source_id, source_id):
             sizes = _SIZES.format(kinds=_IN_STRETCHES) + (_BETWEEN if between else "")
             asked = [[source_id], source_id, source_id, self._of_role(role), *(between or ())]
@@ -157,10 +160,12 @@ class RoleKinds:
         return self.read(role).rows if len(self.batch.ranks) > 1 else lambda _: self.only(role)
 
     def _events(self, role: str, between: tuple[int, int] | None, ids: range | None = None) -> Parts:
+        if not (kinds := self._of_role(role)):
+            return Parts(_NO_EVENTS, {})
         sql = _EVENTS.format(columns=_COLUMNS[role], kinds=_IN_STRETCHES) + (_BETWEEN if between else "")
         if ids is not None:
             sql += _PIECE.format(first=ids.start, behind=ids.stop)
-        events = self.batch.by_file(self.store, sql, [self._of_role(role), *(between or ())])
+        events = self.batch.by_file(self.store, sql, [kinds, *(between or ())])
         self.store.release_beyond()
         return events
 
@@ -185,7 +190,9 @@ class RoleKinds:
 
     def tracks(self, role: str) -> dict[int, int]:
         """The track of each file that has most events of a role."""
-        counts = self.batch.by_file(self.store, _COUNTS.format(kinds=_IN_STRETCHES), [self._of_role(role)]).frame
+        if not (kinds := self._of_role(role)):
+            return {}
+        counts = self.batch.by_file(self.store, _COUNTS.format(kinds=_IN_STRETCHES), [kinds]).frame
         tracks = counts.join(self.kinds.frame, on=["source_id", "kind_id"]).filter(pl.col("role") == role)
         sums = tracks.group_by("source_id", "track").agg(pl.col("events").sum())
         most = sums.sort("events", "track", descending=[True, False]).unique("source_id", keep="first")

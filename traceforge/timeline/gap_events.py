@@ -84,7 +84,7 @@ def read_device(store: Store, batch: RankBatch, idle: Parts) -> GapEvents:
     Args:
         idle: start_ns and duration_ns of the stretches of each rank, in order of time and apart.
     """
-    courses = read_courses(store, batch.run_id)
+    courses = store.once(read_courses, batch.run_id)
     edges = {one.rank: edges_of(idle.of(one.rank)) for one in batch.ranks}
     ending = _by_rank(
         (rank, _ending(found, edges[rank], courses[rank])) for rank, found in _of_ranks(store, batch, _WORK)

@@ -101,7 +101,7 @@ class _WorkRows:
 def read_pipeline_work(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, PipelineWork]]:
     """The compute calls of each rank of a batch."""
     kinds, events = batch.by_file(store, _KINDS), batch.by_file(store, _EVENTS)
-    courses = read_courses(store, batch.run_id)
+    courses = store.once(read_courses, batch.run_id)
     for one in batch.ranks:
         own = kinds.of(one.source_id)
         part, rows = _read(own, events.of(one.source_id))

@@ -102,7 +102,7 @@ def classes() -> list[str]:
 def read_events(store: Store, batch: RankBatch) -> Iterator[tuple[RankFile, RankEvents]]:
     """The events of each rank of a batch."""
     kinds = batch.by_file(store, _KINDS, [classes(), vocabulary().backward_operations])
-    courses = read_courses(store, batch.run_id)
+    courses = store.once(read_courses, batch.run_id)
     pieces: Iterable[Parts] = batch.in_pieces(store, _EVENTS)
     if len(batch.ranks) > 1:
         pieces = list(pieces)  # of small ranks, which share one

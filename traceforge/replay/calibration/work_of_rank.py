@@ -7,7 +7,7 @@ in most iterations its ordinals are in doubt, so that its pieces in that iterati
 import numpy as np
 import polars as pl
 
-from traceforge.align.clock_course import read_course
+from traceforge.align.clock_course import read_courses
 from traceforge.operation.nesting import Spans, longest_inside_ns
 from traceforge.store.database import Store
 from traceforge.thresholds import replay as thresholds
@@ -78,7 +78,7 @@ def _windows(store: Store, run_id: int, rank: int) -> pl.DataFrame:
 
 def _numbered(store: Store, run_id: int, rank: int, events: pl.DataFrame) -> pl.DataFrame:
     windows = store.once(_windows, run_id, rank)
-    clock = store.once(read_course, run_id, rank)
+    clock = store.once(read_courses, run_id)[rank]
     start, end = (clock.aligned(events[name].to_numpy()) for name in ("start_ns", "end_ns"))
     window = np.searchsorted(windows["start_ns"].to_numpy(), start, side="right") - 1
     inside = window >= 0
