@@ -32,6 +32,9 @@ MS = 1_000_000
 TRAINING, WORKER, DEVICE = 1, 2, 3
 """Tracks of every trace: the thread that trains, another host thread, and a device stream."""
 
+OF_MODEL = ("align.rank", "timeline.iteration", "timeline.role", "timeline.window", "graph.arrival", "graph.work")
+"""The tables that `replay.model.load_model` asks."""
+
 _ALL_REDUCE_KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 _EVENT = {

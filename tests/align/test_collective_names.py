@@ -78,14 +78,14 @@ def test_a_size_is_elements_times_width(collective_name: str, dtype: str | None,
     trace = Trace().collective(0, 9, op=collective_name, elements=10, dtype=dtype)
     trace.collectives[0]["out_elements"] = 40
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.payload")
 
     assert rows_of(store, "SELECT size_bytes FROM align.payload") == [(size_bytes,)]
 
 
 def test_gloo_sizes_come_from_the_shapes_it_was_given() -> None:
     # 1000 floats of four bytes.
-    store = built(store_of(Trace().gloo(0, 9)), "align")
+    store = built(store_of(Trace().gloo(0, 9)), "align.payload")
 
     assert rows_of(store, "SELECT op, dtype, size_bytes FROM align.payload") == [("all_reduce", "float", 4_000)]
 
@@ -93,7 +93,7 @@ def test_gloo_sizes_come_from_the_shapes_it_was_given() -> None:
 def test_the_records_that_only_await_a_handle_move_nothing() -> None:
     trace = Trace().collective(0, 9, op="wait")
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.payload")
 
     assert rows_of(store, "SELECT * FROM align.payload") == []
 

@@ -17,7 +17,7 @@ def test_only_events_that_last_and_devices_that_work_count() -> None:
         .event("gpu_memcpy", "copy", 50, 70, device=1, stream=7)
     )
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.extent")
 
     # then the lowest device of a stream is the copy's; that of the call, which has no stream, is not asked
     assert rows_of(store, EXTENT) == [(8, 70, 2, 2, True, 1)]
@@ -31,6 +31,6 @@ def test_zero_is_a_time_of_a_session_and_none_among_dates(clock_ns: int, first: 
     trace = Trace(clock_ns=clock_ns).host_work("load", 10, 30).event("cpu_op", "unset", -clock_ns, 1 - clock_ns)
     trace.event("user_annotation", "mark", 5, 5, phase="i")
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.extent")
 
     assert rows_of(store, EXTENT) == [(first, 30 + clock_ns, None, None, False, None)]

@@ -70,7 +70,7 @@ def test_turns_end_where_a_truncated_file_may_lack_something() -> None:
     lost = Issue("kineto_truncated", "warning", 1, None, "the file ends in the middle")
     store.append("meta.issue", issue_rows(0, 1, "ingest", [lost]))
 
-    built(store, "align")
+    built(store, "align.name_class", "align.rank")
 
     ((intact_ns,),) = rows_of(store, "SELECT raw_intact_ns FROM align.rank WHERE rank = 1")
     assert intact_ns == 350 * MS  # the last call that is whole
@@ -170,7 +170,7 @@ def test_kernels_of_real_traces_turn_once_a_marked_step_and_never_where_a_model_
 ) -> None:
     with Store(tmp_path / "job.duckdb") as store:
         add_facts(store, Path(str(CORPUS)) / "traces/kineto" / path)
-        built(store, "align")
+        built(store, "align.name_class", "align.rank")
         ((rank,),) = rows_of(store, "SELECT DISTINCT rank FROM align.rank")
 
         assert len(with_turns(store, 0, int(str(rank)), BARE).turns_ns) == marked

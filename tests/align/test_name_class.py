@@ -183,7 +183,7 @@ def test_each_distinct_name_is_judged_once_and_only_communication_names_an_opera
     trace = Trace().event("kernel", NCCL_2_19, 0, 9).event("kernel", NCCL_2_19, 10, 19)
     trace.event(None, "unnamed kind", 20, 21).event("cpu_op", "aten::all_reduce_like", 30, 31)
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.name_class")
 
     assert rows_of(store, "SELECT category, canonical_category, class, op FROM align.name_class ORDER BY class") == [
         ("kernel", "kernel", "communication", "all_reduce"),

@@ -37,7 +37,7 @@ def test_odd_shapes_leave_the_size_open_and_the_next_call_as_it_is(
     trace = odd_then_plain(args)
     first, second = (argument["event_id"] for argument in trace.arguments)
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.payload")
 
     assert rows_of(store, SIZES) == [(first, dtype, size_bytes), (second, "float", 4_000)]
 
@@ -51,7 +51,7 @@ def test_nested_arguments_of_a_message_leave_its_peer_open() -> None:
         {"event_id": second, "args": '{"Dst Rank": 5}'},
     ]
 
-    store = built(store_of(trace), "align")
+    store = built(store_of(trace), "align.payload")
 
     peers = rows_of(store, "SELECT event_id, peer FROM align.payload ORDER BY event_id")
     assert peers == [(first, None), (second, 5)]

@@ -81,7 +81,9 @@ def test_however_many_calls_write_it_a_list_is_stored_once() -> None:
 
 def test_a_list_that_does_not_tell_all_members_is_not_the_groups() -> None:
     # Nothing else names the members: the whole job is assumed, which has as many.
-    store = built(store_of(*(_calls(rank, "[0, 2, ..., 62]", 32) for rank in range(2))), "align")
+    store = built(
+        store_of(*(_calls(rank, "[0, 2, ..., 62]", 32) for rank in range(2))), "align.communicator", "align.payload"
+    )
 
     assert rows_of(store, "SELECT size, origin FROM align.communicator") == [(32, "assumed")]
     assert rows_of(store, "SELECT DISTINCT rank_list_id, group_size FROM align.payload") == [(None, 32)]

@@ -73,7 +73,7 @@ def test_each_host_of_the_run_has_the_rack_that_is_stated() -> None:
     store = of_hosts("r1n0", "r1n1", "r2n0", "spare")
     assume(store, racks=StatedRacks({}, r"^r(\d+)n"))
 
-    built(store, "align")
+    built(store, "align.rack")
 
     assert rows_of(store, RACKS) == [("r1n0", "1"), ("r1n1", "1"), ("r2n0", "2")]
     assert rows_of(store, WITHOUT) == [("info", 1, "spare")]
@@ -83,13 +83,13 @@ def test_a_pattern_that_fits_no_host_is_a_warning() -> None:
     store = of_hosts("node0", "node1")
     assume(store, racks=StatedRacks({}, "^rack(.)"))
 
-    built(store, "align")
+    built(store, "align.rack")
 
     assert rows_of(store, WITHOUT) == [("warning", 2, "node0")]
 
 
 def test_where_nothing_is_stated_no_rack_is_guessed() -> None:
-    store = built(of_hosts("r1n0", "r2n0"), "align")
+    store = built(of_hosts("r1n0", "r2n0"), "align.rack")
 
     assert rows_of(store, RACKS) == []
     assert rows_of(store, WITHOUT) == []

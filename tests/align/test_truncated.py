@@ -51,7 +51,7 @@ def test_the_others_are_matched_as_if_the_file_ended_there() -> None:
     traces = _job()
     _cut(traces[2], 3 * STEP + 50 * MS)
 
-    store = built(_store(traces, 2), "timeline")
+    store = built(_store(traces, 2), "align.match", "align.rank", "align.step", "timeline.coverage")
 
     # step 3 began with the last launch that is there: from then on something may be missing
     assert rows_of(store, RANKS) == [(0, None), (1, None), (2, 3 * STEP)]
@@ -73,7 +73,7 @@ def test_steps_that_nothing_numbers_are_counted_on_the_whole_ranks() -> None:
                 event["name"] = "Optimizer.step#SGD.step"
     _cut(traces[2], 3 * STEP + 50 * MS)
 
-    store = built(_store(traces, 2), "timeline")
+    store = built(_store(traces, 2), "align.match", "align.step")
 
     assert [len(steps) for _, steps in rows_of(store, STEPS)] == [6, 6, 3]  # type: ignore[arg-type]
     assert rows_of(store, MEMBERS) == [([0, 1, 2],)] * 3 + [([0, 1],)] * 3
@@ -86,7 +86,7 @@ def test_a_kernel_that_is_not_there_ends_what_can_be_relied_on_although_the_host
     kernels = [event for event in traces[2].events if event["category"] == "kernel"]
     _holding(traces[2], [*host, *kernels[:5]])
 
-    store = built(_store(traces, 2), "align", "timeline")
+    store = built(_store(traces, 2), "align.intact", "align.match", "align.step", "align.unmatched")
 
     # of step 2 the gemm is there, the all-reduce is not: it was launched 80 ms into the step
     assert rows_of(store, INTACT) == [(2, 2 * STEP + 80 * MS)]
@@ -115,7 +115,7 @@ def test_a_truncated_file_without_any_whole_step_does_not_blind_the_others() -> 
     traces = _job()
     _cut(traces[2], 50 * MS)
 
-    store = built(_store(traces, 2, world_size=3), "timeline")
+    store = built(_store(traces, 2, world_size=3), "timeline.collective", "timeline.coverage", "timeline.iteration")
 
     assert rows_of(store, ITERATIONS) == [(n, False) for n in range(6)]
     assert rows_of(store, "SELECT DISTINCT complete FROM timeline.collective") == [(False,)]
@@ -127,7 +127,7 @@ def test_where_all_files_are_truncated_each_counts_as_far_as_it_goes() -> None:
     for rank, trace in enumerate(traces):
         _cut(trace, (5 - rank) * STEP + 50 * MS)
 
-    store = built(_store(traces, 0, 1, 2), "timeline")
+    store = built(_store(traces, 0, 1, 2), "align.match", "timeline.iteration")
 
     assert rows_of(store, MEMBERS) == [([0, 1, 2],)] * 3 + [([0, 1],), ([0],)]
     assert [partial for _, partial in rows_of(store, ITERATIONS)] == [False] * 3 + [True] * 2
@@ -141,7 +141,7 @@ def test_calls_that_state_numbers_are_matched_by_these(stated: bool) -> None:
             row["sequence"] = number + 40 if stated else None
     _cut(traces[1], 3 * STEP + 50 * MS)
 
-    store = built(_store(traces, 1), "align")
+    store = built(_store(traces, 1), "align.match")
 
     assert rows_of(store, MEMBERS) == [([0, 1],)] * 3 + [([0],)] * 3
     method = "sequence_number" if stated else "order"
@@ -161,7 +161,7 @@ def test_a_host_that_communicates_by_itself_is_relied_on_as_far_as_the_file_goes
     traces[1].arguments = [a for a in traces[1].arguments if a["event_id"] in {e["event_id"] for e in traces[1].events}]
     assert json.loads(str(traces[1].arguments[0]["args"]))
 
-    store = built(_store(traces, 1), "timeline")
+    store = built(_store(traces, 1), "align.match", "align.rank", "timeline.iteration")
 
     assert rows_of(store, RANKS) == [(0, None), (1, STEP + 20 * MS)]
     assert rows_of(store, MEMBERS) == [([0, 1],), ([0, 1],), ([0],)]
@@ -179,7 +179,7 @@ def test_a_call_whose_work_on_another_thread_is_not_there_ends_what_can_be_relie
     _holding(traces[1], [event for event in traces[1].events if event not in works[1:]])
     traces[1].arguments = traces[1].arguments[:1]
 
-    store = built(_store(traces, 1), "timeline")
+    store = built(_store(traces, 1), "align.intact", "align.match", "align.step")
 
     assert rows_of(store, INTACT) == [(1, STEP + 15 * MS)]
     assert rows_of(store, STEPS) == [(0, [0, 1, 2]), (1, [0])]

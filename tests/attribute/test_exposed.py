@@ -8,6 +8,7 @@ from tests.stories import Run, told
 from traceforge.operation.stated_rates import parsed_rates, state_rates
 from traceforge.store.database import Store
 
+ASKED = ("attribute.bottleneck", "attribute.bound", "attribute.line_rate")
 H100 = "NVIDIA H100 80GB HBM3"
 BOUND = "SELECT bound, sentence, next_step FROM attribute.bound WHERE rank IS NULL"
 PARTS = """
@@ -40,7 +41,7 @@ def of_all(*traces: Trace) -> Run:
 def stated(*traces: Trace, peaks: tuple[str, ...] = (), line_rates: tuple[str, ...] = ()) -> Store:
     store = store_of(*traces, world_size=max(2, len(traces)))
     state_rates(store, parsed_rates(peaks, line_rates) or {})
-    return built(store, "attribute")
+    return built(store, *ASKED)
 
 
 def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int, of_last: int | None = None) -> Store:
@@ -54,7 +55,7 @@ def with_nics(traces: list[Trace], hosts: str, mbit_per_s: int, of_last: int | N
             "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>",
         )
     add_logs(store, processes)
-    return built(store, "attribute")
+    return built(store, *ASKED)
 
 
 def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -> None:

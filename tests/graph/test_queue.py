@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.given import DEVICE, Trace, built, rows_of, store_of
+from tests.given import DEVICE, OF_MODEL, Trace, built, rows_of, store_of
 from tests.stories import told
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import load_model
@@ -35,7 +35,7 @@ def queue_of(*ready_ns: int) -> Store:
         .kernel(100, 110, launch_ns=8)
         for rank, ready in enumerate(ready_ns)
     ]
-    return built(store_of(*traces), "timeline", "graph")
+    return built(store_of(*traces), *OF_MODEL, "graph.critical_path")
 
 
 def test_a_rank_has_reached_a_collective_that_its_stream_holds_back_when_its_work_was_done() -> None:
@@ -62,7 +62,7 @@ def late_on_a_free_stream() -> Store:
         .kernel(100, 110, launch_ns=8)
         for rank in range(2)
     ]
-    return built(store_of(*traces), "timeline", "graph")
+    return built(store_of(*traces), *OF_MODEL, "graph.critical_path")
 
 
 def test_a_collective_that_starts_late_on_a_free_stream_was_held_up_by_nothing() -> None:

@@ -12,7 +12,7 @@ COVERAGE = "SELECT reason, is_counted, events, duration_ns FROM operation.covera
 
 
 def told(*traces: Trace) -> Store:
-    return built(store_of(*traces), "operation")
+    return built(store_of(*traces), "operation.kernel", "operation.coverage", "operation.by_operation")
 
 
 def test_a_kernel_belongs_to_the_innermost_operation_around_its_launch() -> None:
@@ -165,12 +165,12 @@ def test_a_large_rank_is_looked_at_in_stretches_and_told_alike(at_once: int, mon
     trace.event("cuda_runtime", "cudaLaunchKernel", 2_500, 2_501, track_id=WORKER, correlation=5)
     trace.event("kernel", "gemm", 2_600, 2_610, track_id=DEVICE, stream=7, correlation=5)
     query = "SELECT * FROM operation.kernel ORDER BY ALL"
-    whole = rows_of(built(store_of_runs([trace]), "operation"), query)
+    whole = rows_of(built(store_of_runs([trace]), "operation.kernel"), query)
 
     monkeypatch.setattr(calls, "_MOST_AT_ONCE", at_once)
     monkeypatch.setattr(rank_rows, "_AT_ONCE", at_once)
 
-    assert rows_of(built(store_of_runs([trace]), "operation"), query) == whole
+    assert rows_of(built(store_of_runs([trace]), "operation.kernel"), query) == whole
     assert {row[6] for row in whole} == {"aten::linear", "aten::mm", "aten::add", None}
 
 
@@ -194,7 +194,7 @@ def test_every_event_of_a_device_is_counted_once() -> None:
         jobs.append([trace])
         amounts.append((count, spent))
 
-    store = built(store_of_runs(*jobs), "operation")
+    store = built(store_of_runs(*jobs), "operation.kernel", "operation.coverage")
 
     sums = "SELECT run_id, SUM({}), SUM(duration_ns) FROM operation.{} GROUP BY run_id ORDER BY run_id"
     assert [row[1:] for row in rows_of(store, sums.format("events", "coverage"))] == amounts

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from tests.given import Trace, built, data_parallel_job, store_of
+from tests.given import OF_MODEL, Trace, built, data_parallel_job, store_of
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import StepModel, load_model
 
 
 def model_of(*traces: Trace) -> StepModel | None:
-    with built(store_of(*traces), "timeline", "graph") as store:
+    with built(store_of(*traces), *OF_MODEL) as store:
         return load_model(store, 0)
 
 

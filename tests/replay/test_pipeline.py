@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.given import Trace, add_facts, built, rows_of, store_of
+from tests.given import OF_MODEL, Trace, add_facts, built, rows_of, store_of
 from traceforge.attribute.ledger.ledger_input import load_ledger_input
 from traceforge.replay.engine import measured, replay
 from traceforge.replay.model import StepModel, load_model
@@ -35,7 +35,7 @@ def _analysed(scenario: Scenario, folder: Path) -> Store:
     write_scenario(scenario, folder)
     store = Store(None, is_kept=False)
     add_facts(store, folder)
-    return built(store, "timeline", "graph")
+    return built(store, *OF_MODEL, "align.unmatched_endpoint", "timeline.collective", "timeline.message")
 
 
 def _model(store: Store) -> StepModel:
@@ -78,7 +78,7 @@ class TestBatch:
         traces[0].kernel(0, 40).exchange(40, 90, [("send", 1)], ranks=self.RANKS).kernel(90, 200)
         traces[1].kernel(0, 50).exchange(50, 110, [("recv", 0), ("send", 2)], ranks=self.RANKS).kernel(110, 200)
         traces[2].kernel(0, 80).exchange(80, 110, [("recv", 1)], ranks=self.RANKS).kernel(110, 200)
-        return _model(built(store_of(*traces), "timeline", "graph"))
+        return _model(built(store_of(*traces), *OF_MODEL))
 
     def test_it_is_two_meetings_that_rank_1_awaits_one_after_the_other(self, model: StepModel) -> None:
         assert (model.group[0] >= 0).T.tolist() == [[True, False, False], [True, True, False], [False, True, False]]
@@ -114,7 +114,11 @@ def test_a_stage_is_held_against_the_same_stage_of_other_replicas(tmp_path: Path
 
 def test_the_excess_of_a_slow_rank_is_its_own_and_no_other_stages(tmp_path: Path) -> None:
     slow = Injection("compute_straggler", place=2, severity=0.5)
-    store = built(_analysed(_scenario("1f1b", batched=True, faults=[slow]), tmp_path / "job"), "attribute")
+    store = built(
+        _analysed(_scenario("1f1b", batched=True, faults=[slow]), tmp_path / "job"),
+        "attribute.delay",
+        "attribute.excess",
+    )
 
     owners = "SELECT rank, cause, SUM(delay_ns) FROM attribute.delay GROUP BY ALL ORDER BY 3 DESC LIMIT 1"
     ((rank, cause, delay_ns),) = rows_of(store, owners)

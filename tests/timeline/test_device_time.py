@@ -83,7 +83,7 @@ def recorded(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Store]:
     store = Store(None, is_kept=False)
     file = Path(CORPUS, "traces", golden["file"])
     ingest_files(store, [file], {"kineto": SOURCE}, run_name="rank", executor=None, options=ReadOptions())
-    return golden, built(store, "timeline")
+    return golden, built(store, "align.name_class", "timeline.device_time", "timeline.gap", "timeline.phase")
 
 
 def _tolerance_ns(golden: dict[str, Any]) -> int:

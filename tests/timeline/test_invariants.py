@@ -125,7 +125,7 @@ Answers = dict[str, list[tuple[object, ...]]]
 
 def _answers(*runs: list[Trace]) -> list[Answers]:
     """What is found of each run."""
-    with built(store_of_runs(*runs), "timeline", "graph") as store:
+    with built(store_of_runs(*runs), *(sql.rpartition(" ")[2] for sql in ANSWERS.values())) as store:
         return [
             {name: rows_of(store, f"{sql} WHERE run_id = ? ORDER BY ALL", [run]) for name, sql in ANSWERS.items()}
             for run in range(len(runs))
