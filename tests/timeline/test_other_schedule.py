@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.given import rows_of
-from tests.timeline.pipelines import simulated
+from tests.timeline.pipelines import Simulated, simulated, truth_alone
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.load import Noise
 from traceforge.synth.pipeline import Pipeline
@@ -24,15 +24,22 @@ JOB = Scenario(
 TOLD = "SELECT schedule, chunks, iteration_ns, saved_ns FROM timeline.other_schedule ORDER BY ALL"
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    """The job as it was recorded."""
+    return simulated(JOB, tmp_path_factory.mktemp("recorded"))
+
+
 @pytest.mark.parametrize(
     ("schedule", "chunks", "other"), [("interleaved", 2, "interleaved"), ("zb_h1", 1, "zero_bubble")]
 )
-def test_another_order_takes_what_the_job_takes_in_it(schedule: str, chunks: int, other: str, tmp_path: Path) -> None:
-    recorded = simulated(JOB, tmp_path / "recorded")
-    true = simulated(replace(JOB, pipeline=replace(JOB.pipeline, schedule=other, chunks=chunks)), tmp_path / "other")
+def test_another_order_takes_what_the_job_takes_in_it(
+    recorded: Simulated, schedule: str, chunks: int, other: str, tmp_path: Path
+) -> None:
+    true = truth_alone(replace(JOB, pipeline=replace(JOB.pipeline, schedule=other, chunks=chunks)), tmp_path)
 
     told = {(name, count): (taken, saved) for name, count, taken, saved in rows_of(recorded.store, TOLD)}
-    true_ns, was_ns = (one.truth["duration_ns"][1] for one in (true, recorded))
+    true_ns, was_ns = (one["duration_ns"][1] for one in (true, recorded.truth))
 
     assert set(told) == {("zb_h1", 1), ("interleaved", 2), ("interleaved", 4)}
     taken_ns, saved_ns = told[schedule, chunks]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.given import rows_of
-from tests.timeline.pipelines import simulated
+from tests.timeline.pipelines import simulated, truth_alone
 from traceforge.replay.what_if import of_pipelines
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.load import Noise
@@ -30,16 +30,14 @@ FROM timeline.pipeline
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
 def test_more_micro_batches_take_what_the_same_job_with_more_of_them_takes(schedule: str, tmp_path: Path) -> None:
     few = simulated(replace(JOB, pipeline=replace(JOB.pipeline, schedule=schedule)), tmp_path / "few")
-    many = simulated(
-        replace(JOB, pipeline=replace(JOB.pipeline, schedule=schedule, microbatches=12)), tmp_path / "many"
-    )
+    many = truth_alone(replace(JOB, pipeline=replace(JOB.pipeline, schedule=schedule, microbatches=12)), tmp_path)
 
     ((number, iteration_ns, share, _, _, _),) = few.store.query(TOLD).rows()
     assert number == 12
-    assert iteration_ns == pytest.approx(many.truth["duration_ns"][1], rel=0.02)
-    kinds = many.truth["bubble_ns"]
+    assert iteration_ns == pytest.approx(many["duration_ns"][1], rel=0.02)
+    kinds = many["bubble_ns"]
     true_ns = sum(kinds[kind][1][0] for kind in ("fill", "drain"))
-    assert share == pytest.approx(true_ns / many.truth["duration_ns"][1], abs=0.005)
+    assert share == pytest.approx(true_ns / many["duration_ns"][1], abs=0.005)
 
 
 def test_equal_stages_save_what_the_longest_one_has_above_the_mean(tmp_path: Path) -> None:
