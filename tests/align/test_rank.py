@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 from time import process_time
 
-from tests.given import Trace, built, rows_of, store_of
+from tests.given import Trace, add_facts, built, rows_of, store_of
 from tests.stories import told
-from traceforge import api
 from traceforge.align import rank
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -221,7 +220,8 @@ def test_hosts_that_only_logs_name_reach_the_ranks(tmp_path: Path) -> None:
         trace.write_text(re.sub(r'"host_name": "node\d+",?', "", trace.read_text()))
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
+        built(store, "align.rank")
         hosts = rows_of(store, "SELECT rank, host FROM align.rank ORDER BY rank")
 
     assert hosts == [(0, "node0"), (1, "node0"), (2, "node1"), (3, "node1")]

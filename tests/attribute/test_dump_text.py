@@ -2,7 +2,7 @@
 
 from tests.fabric.dumps import recorders
 from tests.fabric.logs import add_dumps
-from traceforge import api
+from tests.given import built
 from traceforge.attribute.dump_text import of_dumps_without_rank, of_hang_beside
 from traceforge.store.database import Store
 
@@ -44,7 +44,7 @@ def test_a_hang_is_sure_only_where_the_dumps_of_all_ranks_are_there() -> None:
         ranks[1].entries[0]["state"] = "completed"
         store = Store(None, threads=1, is_kept=False)
         add_dumps(store, *(ranks[rank].dump() for rank in shown))
-        api.analyze(store)
+        built(store, "attribute.verdict_state")
         return store.rows("SELECT state, confidence, is_sure_hang FROM attribute.verdict_state")
 
     assert confidence(0, 1, 2) == [("hang", "high", True)]

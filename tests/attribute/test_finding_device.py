@@ -4,11 +4,10 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.stories import Run
 from traceforge import api
 from traceforge.store.database import Store
@@ -58,11 +57,10 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
     """All jobs, each a run of one database, whose stages are built once."""
     folder = tmp_path_factory.mktemp("telemetry")
     with Store(None, is_kept=False) as store:
-        with mock.patch.object(api, "analyze"):
-            for name, scenario in JOBS.items():
-                write_scenario(scenario, folder / name)
-                api.ingest([folder / name], store, jobs=1, run=name)
-        api.analyze(store)
+        for name, scenario in JOBS.items():
+            write_scenario(scenario, folder / name)
+            add_facts(store, folder / name, run_name=name)
+        built(store, "fabric.telemetry", "attribute.evidence", "attribute.finding", "attribute.finding_device")
         yield {name: Run(store, number) for name, number in store.rows("SELECT run_name, run_id FROM meta.run")}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, rows_of
 from traceforge import api
 from traceforge.store.database import Store
 
@@ -61,7 +61,7 @@ def test_a_rank_beyond_all_jobs_is_no_rank(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(trace(2**40, kernel()))
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
 
         assert rows_of(store, "SELECT rank_origin FROM meta.source WHERE rank = 0 OR rank IS NULL") == [("unknown",)]
 
@@ -71,6 +71,6 @@ def test_a_time_beyond_all_logs_is_no_time(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(text)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
 
         assert rows_of(store, "SELECT raw_time_ns FROM raw.nccl_record") == [(None,)]

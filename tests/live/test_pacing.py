@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cli.running import run
+from tests.given import add_facts
 from tests.live.jobs import MS, HandClock, record_job
 from traceforge import api, live
 from traceforge.errors import InputUnusableError, UsageError
@@ -89,7 +90,7 @@ def test_a_dry_run_decides_and_holds_nobody_back(tmp_path: Path) -> None:
     rank.recorder.close()
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
         rows = store.query("SELECT state, delay_ns, asked_delay_ns FROM raw.pacing ORDER BY iteration").rows()
     assert rows == [("dry_run", 0, 11 * MS // 10)] * 5
 
@@ -122,7 +123,7 @@ def test_pacing_that_costs_throughput_switches_itself_off(tmp_path: Path) -> Non
     assert not rank.pacer.is_on
     assert rank.pacer.gain().high < 0
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
         [(first_off, kept)] = store.query(
             "SELECT MIN(iteration), COALESCE(SUM(delay_ns), 0) FROM raw.pacing WHERE state = 'off'"
         ).rows()

@@ -6,11 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.live.device_jobs import DeviceFaults, record_device_job
 from tests.live.jobs import MS
 from tests.sources.test_live_log import NAMES, OPENING, read_bytes
-from traceforge import api
 from traceforge.live.layout import Row, RowKind, facts_frame, rows_frame
 from traceforge.sources.live_log.device_track import DeviceTrack
 from traceforge.sources.live_log.opening import read_opening
@@ -105,8 +104,8 @@ def test_a_job_is_judged_by_what_its_devices_did(
     # given four ranks, one of which computes, loads or pauses 10 ms longer in each of 20 steps of 45
     record_device_job(tmp_path, faults)
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
+        add_facts(store, tmp_path)
+        built(store, "attribute.finding")
         found = rows_of(
             store,
             "SELECT subject, cause, delay_ns_per_iteration, next_step FROM attribute.finding WHERE confidence <> 'low'",

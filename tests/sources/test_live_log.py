@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.given import add_facts, built
 from tests.live.jobs import MS, TRANSFER_NS, HandClock, record_job, recorder
 from tests.sources.reading import Reading
-from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.live.layout import HEAD, MAGIC, MARK, RowKind, facts_frame, rows_frame
 from traceforge.records import Batch, ReadOptions
@@ -211,8 +211,8 @@ def test_a_straggler_is_found_in_a_live_recording(tmp_path: Path) -> None:
     (tmp_path / "smi.csv").write_text("pci.bus_id, temperature.gpu\n" + "00000000:81:00.0, 55\n" * 3)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
+        add_facts(store, tmp_path)
+        built(store, "fabric.telemetry_series", "attribute.delay", "attribute.finding")
         found = store.query(
             "SELECT subject_kind, subject, cause, confidence FROM attribute.finding WHERE confidence <> 'low'"
         ).rows()
@@ -237,8 +237,8 @@ def test_a_killed_job_is_read_up_to_its_last_flush(tmp_path: Path) -> None:
     record_job(tmp_path, ranks=2, steps=12, killed=True)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
+        add_facts(store, tmp_path)
+        built(store, "timeline.collective", "timeline.iteration")
         steps = store.query("SELECT COUNT(*) FROM timeline.iteration").rows()
         matched = store.query("SELECT COUNT(*) FROM timeline.collective WHERE complete").rows()
 
@@ -301,8 +301,8 @@ def test_messages_and_groups_of_one_rank_find_their_ends(tmp_path: Path) -> None
 
     # when the job is analysed
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
+        add_facts(store, tmp_path)
+        built(store, "align")
         messages = store.rows("SELECT DISTINCT source_rank, destination_rank, size_bytes FROM align.message")
         count = store.rows("SELECT COUNT(*) FROM align.message")
         groups = store.rows("SELECT name, ranks FROM align.communicator ORDER BY ALL")

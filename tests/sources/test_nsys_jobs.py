@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.nsys_exports import Export, call, export, kernel, nvtx, read
-from traceforge import api
+from traceforge.align.runs import split_runs
 from traceforge.sources.nsys import NsysSource
 from traceforge.store.database import Store
 
@@ -43,7 +43,8 @@ def test_reports_of_two_jobs_of_one_host_are_two_runs(
         export(f"{name}.sqlite", CUPTI_ACTIVITY_KIND_KERNEL=both, META_DATA_CAPTURE=said)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        split_runs(store, add_facts(store, tmp_path).run_id)
+        built(store, "align.rank")
         found = rows_of(store, "SELECT run_name FROM meta.run ORDER BY run_id")
         ranks = rows_of(store, "SELECT run_id, rank FROM align.rank ORDER BY ALL")
 

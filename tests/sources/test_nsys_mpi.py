@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.nsys_exports import STRINGS, Export, call, export, kernel, nvtx, process, read
-from traceforge import api
 from traceforge.sources.nsys import NsysSource
 from traceforge.store.database import Store
 
@@ -80,7 +79,8 @@ def test_a_gap_in_which_the_host_is_in_mpi_is_named_so(export: Export, operation
     )
 
     with Store(None, is_kept=False) as store:
-        api.ingest([path], store, jobs=1)
+        add_facts(store, path)
+        built(store, "timeline.gap")
         gaps = rows_of(store, "SELECT cause, cause_ns, duration_ns FROM timeline.gap ORDER BY start_ns")
 
     assert gaps == [("mpi_call", 700, 750)] * 4
@@ -120,7 +120,8 @@ def test_processes_that_all_call_their_gpu_0_are_ranks_in_the_order_of_their_num
     path = export(StringIds=texts, CUPTI_ACTIVITY_KIND_KERNEL=rows)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([path], store, jobs=1)
+        add_facts(store, path)
+        built(store, "align.rank")
         query = "SELECT r.rank, s.path FROM align.rank AS r JOIN meta.source AS s USING (source_id) ORDER BY r.rank"
         ranks = rows_of(store, query)
         codes = rows_of(store, "SELECT code FROM meta.issue WHERE stage = 'align'")

@@ -11,10 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.nsys_exports import Export, call, export, kernel, nvtx, process, read
 from tests.sources.test_nsys_parquet import UNSIGNED
-from traceforge import api
 from traceforge.sources.nsys import NsysSource
 from traceforge.store.database import Store
 
@@ -203,7 +202,8 @@ def test_calls_are_matched_within_their_communicators(export: Export, tmp_path: 
         path = converted(path, tmp_path / "report_pqtdir")
 
     with Store(None, is_kept=False) as store:
-        api.ingest([path], store, jobs=1)
+        add_facts(store, path)
+        built(store, "timeline.collective", "timeline.communicator")
         found = rows_of(
             store,
             "SELECT c.ranks, m.size_bytes, COUNT(*) FROM timeline.collective AS m"

@@ -1,8 +1,7 @@
 """Exports of 2020 and 2021, by the schema in their manual: no column is NULL, and what is missing is 0 or empty."""
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.nsys_exports import Export, export, kernel, process, read
-from traceforge import api
 from traceforge.store.database import Store
 
 __all__ = ["export"]
@@ -46,7 +45,8 @@ def test_ranges_calls_and_kernels_of_an_old_export_are_those_of_a_new_one(export
     ]
     assert reading.codes == ["nsys_no_session_start"]
     with Store(None, is_kept=False) as store:
-        api.ingest([path], store, jobs=1)
+        add_facts(store, path)
+        built(store, "timeline.iteration", "timeline.phase")
         iterations = rows_of(store, "SELECT duration_ns FROM timeline.iteration ORDER BY iteration")
         computed = rows_of(store, "SELECT SUM(duration_ns) FROM timeline.phase WHERE phase = 'compute'")
     assert iterations == [(1_000,)] * 4

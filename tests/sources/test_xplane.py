@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.chakra_wire import field
 from tests.sources.reading import Reading
-from traceforge import api
 from traceforge.errors import InputUnusableError
 from traceforge.records import Batch, ReadOptions
 from traceforge.sources.xplane import XplaneSource
@@ -144,7 +143,8 @@ def test_the_barrier_of_a_tpu_is_communication_on_a_stream_of_its_own(tmp_path: 
 
 def test_a_chip_that_arrives_first_waits_in_the_barrier(corpus: Path) -> None:
     with Store(None, is_kept=False) as store:
-        api.ingest([corpus / "traces/xplane/tpu_v6e_4chips/tpu_inference_2.xplane.pb.gz"], store, jobs=1)
+        add_facts(store, corpus / "traces/xplane/tpu_v6e_4chips/tpu_inference_2.xplane.pb.gz")
+        built(store, "timeline.phase")
         waits = rows_of(
             store, "SELECT rank, SUM(duration_ns)::BIGINT FROM timeline.phase WHERE phase = 'wait' GROUP BY 1"
         )

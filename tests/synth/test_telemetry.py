@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import rows_of
-from traceforge import api
+from tests.given import add_facts, built, rows_of
 from traceforge.errors import UsageError
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -52,7 +51,8 @@ def test_devices_have_the_addresses_that_logs_of_nccl_state(tmp_path: Path) -> N
     write_scenario(job, tmp_path, compressed=False)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
+        built(store, "fabric.telemetry_series")
         found = rows_of(store, "SELECT DISTINCT rank, joined_by FROM fabric.telemetry_series ORDER BY rank")
 
     assert found == [(rank, "pci") for rank in range(4)]

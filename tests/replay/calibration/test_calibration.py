@@ -1,14 +1,12 @@
 """The couplings of a run, from its traces: found, absent, or refused with the reason."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.given import MS, US, data_parallel_job, rows_of
+from tests.given import MS, US, add_facts, built, data_parallel_job, rows_of
 from tests.stories import told
-from traceforge import api
 from traceforge.replay.calibration import SPREAD, verdict_of
 from traceforge.replay.calibration.measurement import Measurement
 from traceforge.store.database import Store
@@ -127,9 +125,8 @@ def generated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("job")
     write_scenario(scenario, folder)
     store = Store(None, is_kept=False)
-    with ThreadPoolExecutor(1) as workers:
-        api.ingest([folder], store, executor=workers)
-    return kappa, store
+    add_facts(store, folder)
+    return kappa, built(store, "replay.calibration")
 
 
 def test_the_interval_of_a_generated_job_holds_its_coupling(generated: tuple[float, Store]) -> None:

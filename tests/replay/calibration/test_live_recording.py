@@ -3,8 +3,8 @@
 from pathlib import Path
 from random import Random
 
+from tests.given import add_facts, built
 from tests.live.jobs import MS, TRANSFER_NS, HandClock, recorder
-from traceforge import api
 from traceforge.replay.calibration.contention_of_run import measure_host_waiting
 from traceforge.store.database import Store
 
@@ -37,8 +37,8 @@ def record(folder: Path, slowed: float) -> None:
 def measured(folder: Path) -> tuple[float, float]:
     """Interval of how far work slows while a neighbour waits."""
     with Store(None) as store:
-        api.ingest([folder], store, jobs=1)
-        api.analyze(store)
+        add_facts(store, folder)
+        built(store, "align.name_class", "timeline.collective", "timeline.iteration", "timeline.segment")
         found = measure_host_waiting(store, 0)
     assert found.low is not None
     assert found.high is not None
