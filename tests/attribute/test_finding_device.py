@@ -9,7 +9,6 @@ import pytest
 
 from tests.given import add_facts, built, rows_of
 from tests.stories import Run
-from traceforge import api
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
 from traceforge.synth.fault import Injection
@@ -156,7 +155,8 @@ def test_a_device_that_no_rank_can_be_told_to_use_is_an_issue(tmp_path: Path) ->
     (tmp_path / "smi.csv").write_bytes(text)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
+        built(store, "fabric", "attribute.evidence")
 
         assert said(store) == []
         assert ("telemetry_of_no_rank",) in rows_of(store, "SELECT code FROM meta.issue WHERE stage = 'fabric'")

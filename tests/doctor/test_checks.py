@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.examined import built_for_doctor
-from tests.given import MS, Trace, add_run, data_parallel_job, store_of
+from tests.given import MS, Trace, add_facts, add_run, data_parallel_job, store_of
 from tests.live.jobs import record_job
-from traceforge import api
 from traceforge.doctor import CHECKS, Examination, Status, examine
 from traceforge.doctor.facts import Facts, read_facts
 from traceforge.store.database import Store
@@ -249,8 +248,7 @@ def test_what_a_recording_reads_of_its_own_device_is_telemetry(tmp_path: Path) -
     record_job(tmp_path, ranks=2, clocks_mhz=[1_755, 1_755])
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
-        api.analyze(store)
-        facts = read_facts(store, 0)
+        add_facts(store, tmp_path)
+        facts = read_facts(built_for_doctor(store), 0)
 
     assert (facts.telemetry_files, facts.telemetry_ranks) == (2, 2)

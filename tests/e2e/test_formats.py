@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, rows_of
 from traceforge import api
 from traceforge.store.database import Store
 from traceforge.synth.cluster import Cluster
@@ -120,7 +120,7 @@ def test_each_part_is_known_again_by_itself_in_a_file_and_in_a_folder(stores: di
     (report,) = (tmp_path / "nsys").glob("*.sqlite")
 
     with Store(f"{tmp_path / 'job'}/") as folder:
-        first, again = (api.ingest([report], folder, run="straggler", jobs=1) for _ in range(2))
+        first, again = (add_facts(folder, report, run_name="straggler") for _ in range(2))
 
         # then it is one file to its user, and not read a second time
         assert (first.read, first.unchanged) == ((report,), ())

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.given import rows_of
-from traceforge import api
+from tests.given import add_facts, built, rows_of
 from traceforge.store.database import Store
 
 _TOLERANCE = 1e-3
@@ -54,7 +53,8 @@ def stores(golden: dict[str, Any], corpus: Path) -> Iterator[dict[str, Store]]:
     made = {}
     for name in {**golden["kernel_work"], **golden["kineto_device"]}:
         made[name] = Store(None, is_kept=False)
-        api.ingest([corpus / "traces" / name], made[name], jobs=1)
+        add_facts(made[name], corpus / "traces" / name)
+        built(made[name], "operation.kernel", "operation.coverage", "timeline.device_time")
     yield made
     for store in made.values():
         store.close()

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.nsys_exports import EPOCH, STRINGS, Export, call, kernel, nvtx, process, read
-from traceforge import api
 from traceforge.sources.nsys import NsysSource
 from traceforge.store.database import Store
 
@@ -99,7 +98,8 @@ def test_a_gap_in_which_the_host_waits_for_a_lock_is_a_system_call(export: Expor
     )
 
     with Store(None, is_kept=False) as store:
-        api.ingest([path], store, jobs=1)
+        add_facts(store, path)
+        built(store, "timeline.collective", "timeline.gap")
         gaps = rows_of(store, "SELECT cause, cause_ns, duration_ns FROM timeline.gap ORDER BY start_ns")
 
     assert gaps == [("system_call", 700, 750)] * 4
@@ -120,7 +120,8 @@ def test_a_gap_in_which_the_host_is_in_mpi_is_named_so_and_is_no_collective(expo
     )
 
     with Store(None, is_kept=False) as store:
-        api.ingest([path], store, jobs=1)
+        add_facts(store, path)
+        built(store, "timeline.collective", "timeline.gap")
         gaps = rows_of(store, "SELECT cause, cause_ns, duration_ns FROM timeline.gap ORDER BY start_ns")
         collectives = rows_of(store, "SELECT COUNT(*) FROM timeline.collective")
 

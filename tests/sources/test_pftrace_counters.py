@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.given import rows_of
+from tests.given import add_facts, built, rows_of
 from tests.sources.test_pftrace import EPOCH, HEAD, packet, read, stage
-from traceforge import api
 from traceforge.export.protobuf import number, text
 from traceforge.store.database import Store
 
@@ -80,7 +79,8 @@ def test_a_trace_s_counters_are_its_rank_s_though_all_processes_call_their_devic
         (tmp_path / f"rank{rank}.pftrace").write_bytes(trace)
 
     with Store(None, is_kept=False) as store:
-        api.ingest([tmp_path], store, jobs=1)
+        add_facts(store, tmp_path)
+        built(store, "fabric.telemetry", "fabric.telemetry_series")
         found = rows_of(store, "SELECT DISTINCT rank, joined_by FROM fabric.telemetry_series ORDER BY rank")
         clocks = rows_of(store, "SELECT rank, MAX(value) FROM fabric.telemetry GROUP BY rank ORDER BY rank")
 
