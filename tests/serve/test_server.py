@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from traceforge.serve.answers import Answerer
 from traceforge.serve.paging import MOST_BYTES
 from traceforge.serve.server import make_server
 
-mcp = pytest.importorskip("mcp")
+# Not loaded here: it takes a second, and all processes of the suite collect this file.
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra `mcp`")
 
 SAMPLES = sorted(path.parent.name for path in (ROOT / "sample_traces").glob("*/truth.json"))
 Asked = tuple[str, Mapping[str, object]]
@@ -27,6 +29,8 @@ Asked = tuple[str, Mapping[str, object]]
 
 def ask(databases: Mapping[str, Path], *questions: Asked) -> list[Any]:
     """What the tools answer: a document each, or an error's text."""
+    import mcp
+
     queries = {query.name: (query.purpose, query.text) for query in named_queries() if query.stage != "history"}
     stores = {name: api.open_store(path) for name, path in databases.items()}
 
@@ -110,6 +114,8 @@ def test_comparing_names_the_query_of_each_row(sample_database: Callable[..., Pa
 
 
 def test_an_agent_asks_a_process_over_its_streams(sample_database: Callable[..., Path]) -> None:
+    import mcp
+
     path = sample_database("healthy")
     server = mcp.StdioServerParameters(
         command=sys.executable, args=["-m", "traceforge", "mcp", str(path)],
