@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.given import store_of
+from tests.given import built, store_of
 from tests.graph.recordings import add_execution_trace
-from traceforge import api
 from traceforge.store.database import Store
 
 Row = dict[str, object]
@@ -14,7 +13,7 @@ def explanation(nodes: list[Row], calls: list[Row], ranks: tuple[int | None, ...
     store: Store = store_of()
     for rank in ranks:
         add_execution_trace(store, nodes, calls=calls, rank=rank)
-    api.analyze(store)
+    built(store, "attribute.verdict")
     return str(store.value("SELECT explanation FROM attribute.verdict"))
 
 
@@ -43,7 +42,7 @@ def verdict_of_calls(*ranks: list[Row]) -> dict[str, object]:
         rows = [record(position=at, process_group_name="dp", group_size=len(ranks)) | call
                 for at, call in enumerate(calls)]  # fmt: skip
         add_execution_trace(store, [{"name": "record_param_comms"} for _ in rows], calls=rows, rank=rank)
-    api.analyze(store)
+    built(store, "attribute.verdict")
     (verdict,) = store.query("SELECT kind, headline, next_step FROM attribute.verdict").to_dicts()
     return verdict
 
