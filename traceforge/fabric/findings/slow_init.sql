@@ -24,10 +24,12 @@ by_process AS (
 )
 SELECT
   run_id, 'job' AS subject_kind, 'all' AS subject,
-  [ARG_MAX(c.global_rank, c.duration_ns)] AS ranks, ARG_MAX(c.phase, c.duration_ns) AS phase,
+  -- Of processes that take as long, the first is named.
+  [ARG_MAX(c.global_rank, (c.duration_ns, -process))] AS ranks,
+  ARG_MAX(c.phase, (c.duration_ns, -process)) AS phase,
   MAX(c.duration_ns) / 1e9 AS slowest_s, MAX(p.total_ns) / 1e9 AS total_s,
-  ARG_MAX(p.communicators, p.total_ns) AS communicators,
-  ARG_MAX(c.first, c.duration_ns) AS first, COUNT(DISTINCT process) AS citation_count
+  ARG_MAX(p.communicators, (p.total_ns, -process)) AS communicators,
+  ARG_MAX(c.first, (c.duration_ns, -process)) AS first, COUNT(DISTINCT process) AS citation_count
 FROM by_communicator AS c
 JOIN by_process AS p USING (run_id, process)
 GROUP BY run_id
