@@ -25,6 +25,8 @@ def test_calls_of_one_name_are_of_one_step_and_most_ranks_say_its_number() -> No
     calls |= {rank: _named(0, ["dp:1", "dp:2", "dp:3", "dp:4", "dp:5"]) for rank in (1, 2)}
 
     assert shifts_of(calls, {}) == {0: 2, 1: 0, 2: 0}
+    # then most stand though rank 0 records as many steps
+    assert shifts_of(calls | {0: _named(0, [f"dp:{call}" for call in range(3, 8)])}, {}) == {0: 2, 1: 0, 2: 0}
 
 
 def test_calls_that_end_together_on_one_host_are_of_one_step() -> None:
@@ -47,7 +49,7 @@ def test_steps_that_share_no_ends_or_too_few_keep_their_numbers() -> None:
 
 def test_names_that_contradict_one_another_say_nothing() -> None:
     # given a group whose name stands for another one on rank 1, with other calls a step
-    calls = {0: _named(0, ["tp:1", "tp:4", "tp:7", "tp:10"]), 1: _named(0, ["tp:1", "tp:7", "tp:10", "tp:4"])}
+    calls = {0: _named(0, ["tp:1", "tp:4", "tp:7", "tp:10"]), 1: _named(0, ["tp:4", "tp:1", "tp:10", "tp:7"])}
 
     assert shifts_of(calls, {}) == {0: 0, 1: 0}
 

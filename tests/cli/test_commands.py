@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.cli.running import SAMPLE, run, run_process
 from tests.conftest import ROOT
-from traceforge.cli.top import By, _lack
+from traceforge.cli.top import By, _as_read, _lack
 
 COMMANDS = (
     "report", "top", "ingest", "compare", "check", "doctor", "info", "sql", "replay", "forecast", "export", "demo",
@@ -228,6 +229,16 @@ def test_top_says_what_bounds_a_run_and_what_takes_longest(healthy: Path) -> Non
     modules = run("top", healthy, "--by", "module")
     assert modules.returncode == 3
     assert "with_modules=True" in modules.stderr
+
+
+def test_numbers_of_top_are_rounded_and_what_is_nowhere_known_is_left_out() -> None:
+    rows = pl.DataFrame(
+        {"name": ["mm", "cat"], "ms": [12.3456, 0.0012345], "share": [0.98766, 0.0001], "rate": [None, None]}
+    )
+
+    assert _as_read(rows).to_dict(as_series=False) == {
+        "name": ["mm", "cat"], "ms": [12.3, 0.00123], "percent": [98.8, 0.0],
+    }  # fmt: skip
 
 
 def test_where_a_run_has_nothing_to_add_up_another_run_that_has_is_named() -> None:
