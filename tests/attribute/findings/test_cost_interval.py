@@ -98,5 +98,5 @@ class TestPeers:
         # given rank 3's 140 as another finding's: 100 and 100 are left
         assert self._spread(None, late_themselves=[3]).sd_ns < 1
 
-    def test_a_late_rank_shows_what_it_can_where_it_is_the_only_other(self) -> None:
-        assert self._spread([0, 1, 1, 2], late_themselves=[1]) == self._spread([0, 1, 1, 2])
+    def test_a_late_rank_that_is_the_only_other_leaves_a_rank_its_own_reference(self) -> None:
+        assert self._spread([0, 1, 1, 2], late_themselves=[1]) == self._spread([0, 1, 2, 3])

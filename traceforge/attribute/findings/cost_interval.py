@@ -83,8 +83,7 @@ def peer_spread_of(
 
     Args:
         struck: iterations in which they are late.
-        late_themselves: ranks (as places of the model) that other findings blame. They show nothing, where two others
-            of the blamed ranks' roles do.
+        late_themselves: ranks (as places of the model) that other findings blame, which show nothing.
     """
     model = run.model
     iterations = len(model.iterations)
@@ -97,9 +96,7 @@ def peer_spread_of(
     total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
     role = np.zeros(len(model.ranks), dtype=np.int64) if model.role is None else model.role
     blamed = list(source.rank_places)
-    others = np.setdiff1d(np.flatnonzero(np.isin(role, role[blamed])), blamed)
-    sound = np.setdiff1d(others, late_themselves)
-    others = sound if len(sound) > len(np.unique(role[sound])) else others
+    others = np.setdiff1d(np.flatnonzero(np.isin(role, role[blamed])), [*blamed, *late_themselves])
     if not len(others):
         return _own_spread(total[:, blamed], struck)
     means, of_role = total[:, others].mean(axis=0), role[others]

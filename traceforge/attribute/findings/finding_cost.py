@@ -134,7 +134,7 @@ def finding_costs(
     together = float((replays.without_ns([]) - replays.without_ns([sources[n] for n in players]))[places].mean())
     for n, one in enumerate(found):
         effect, source = one.effect, sources[n]
-        late = [place for other in players if other != n for place in sources[other].rank_places]
+        late = _late_beside(n, found, sources, players)
         known = peer_spread_of(run, one.removed, source, np.asarray(places)[effect.affected], late)
         estimates = {}
         for kind in (kind for kind in _KINDS if (n, kind) in likely):
@@ -164,6 +164,14 @@ def finding_costs(
             )
         )
     return result
+
+
+def _late_beside(
+    n: int, found: Sequence[FindingCandidate], sources: Sequence[BlamedTime], players: Sequence[int]
+) -> list[int]:
+    """Ranks that others of the findings blame, as places; what all lose, or lose in turns, says nothing of one."""
+    others = (other for other in players if other != n and found[other].subject.kind != "job")
+    return [place for other in others if not found[other].is_in_turns for place in sources[other].rank_places]
 
 
 def _saved_uncoupled(
