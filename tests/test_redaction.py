@@ -44,6 +44,12 @@ def test_names_are_replaced_wherever_they_stand_and_nothing_else(text: str, reda
     assert SECRET.text(text) == redacted
 
 
+def test_a_message_that_is_quoted_goes_whole_the_longest_first() -> None:
+    quoting = Redaction({"message": ["lost peer", "lost peer of mallory"]})
+
+    assert quoting.text("1 warning on rank 0: lost peer of mallory") == "1 warning on rank 0: message-2"
+
+
 def test_a_name_that_is_a_common_word_goes_where_it_is_the_whole_value() -> None:
     assert SECRET.name("host", "node") == "host-3"
 

@@ -1,8 +1,9 @@
 """Names that identify a job's owner, replaced: host-1, rack-1, path-1, folder-1, job-1, user-1, address-1.
 
-In: the names in a database, and texts. Out: the same texts without them. The same name has the same replacement
-everywhere, and the same database gives the same replacements, whatever is made of it (HTML, JSON, exports). Names are
-numbered in their natural order. Columns that hold our own words (causes, phases, operations) are left alone.
+In: the names in a database, and texts. Out: the same texts without them; warnings that are quoted go whole. The same
+name has the same replacement everywhere, and the same database gives the same replacements, whatever is made of it
+(HTML, JSON, exports). Names are numbered in their natural order. Columns that hold our own words (causes, phases,
+operations) are left alone.
 Not handled: names that are part of a longer word of an operator's or kernel's name, and measured numbers.
 """
 
@@ -83,6 +84,8 @@ SELECT value AS text FROM raw.nccl_environment WHERE value IS NOT NULL
 UNION SELECT name FROM raw.event_kind WHERE CONTAINS(name, '/')
 UNION SELECT name FROM raw.chakra_node WHERE CONTAINS(name, '/')
 """
+_WARNINGS = "SELECT DISTINCT text[:200] AS text FROM raw.nccl_event WHERE kind = 'warning' AND text IS NOT NULL"
+"""What fabric.finding quotes as it was written: names in it cannot be recognised."""
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)$")
 _SHORTEST = 3
 _MOST_PIECES = 24
@@ -118,6 +121,9 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A text with every name in it replaced."""
+        messages = self._known.get("message", {})
+        for message in sorted(messages, key=len, reverse=True):  # the longest first, which may hold others
+            text = text.replace(message, messages[message])
         return _TOKEN.sub(lambda found: self._token(found[0]), text)
 
     def frame(self, frame: "pl.DataFrame") -> "pl.DataFrame":
@@ -182,6 +188,7 @@ def names_in(store: "Store") -> dict[str, set[str]]:
             names[_NAME_COLUMNS[column]].update(asked[column].to_list())
     names["host"] |= set(store.query(_STATED_HOSTS)["value"].to_list())
     names["folder"] = {folder for path in names["path"] for folder in path.split("/")[:-1] if folder} - names["job"]
+    names["message"] = set(store.query(_WARNINGS)["text"].to_list())
     texts = [*names["path"], *store.query(_TEXTS_WITH_USERS)["text"].to_list()]
     names["user"] = {user for text in texts for user in _USER.findall(text)}
     return {kind: {name for name in known if name} for kind, known in names.items()}
@@ -190,8 +197,11 @@ def names_in(store: "Store") -> dict[str, set[str]]:
 def _forms(kind: str, original: str) -> list[str]:
     """How a name may stand in a text: paths also without their folders, hosts also without their domain.
 
-    A process called `python` or a thread called `main` is no reason to take these words out of sentences.
+    A message is replaced before words are looked at. A process called `python` or a thread called `main` is no reason
+    to take these words out of sentences.
     """
+    if kind == "message":
+        return []
     if kind in _SELDOM_SAID:
         return [form for form in (original, *_IN_BRACKETS.findall(original)) if not form.isalpha()]
     if kind == "path":
