@@ -194,6 +194,43 @@ def test_one_name_is_another_group_where_it_has_other_members() -> None:
     assert (hang["ranks"], hang["waiting_ranks"]) == ([3], [2])
 
 
+def of_all(rank: int, made: int, *, size: int = 8) -> dict[str, object]:
+    """A dump as PyTorch 2.3 wrote it: calls of the group of all ranks up to one number, and no members."""
+    call = {"pg_id": 0, "profiling_name": "nccl:all_reduce", "time_created_ns": 1, "time_discovered_started_ns": 1}
+    calls = [
+        {**call, "record_id": number, "seq_id": number, "state": "completed" if number < 13 else "started"}
+        for number in range(11, made + 1)
+    ]
+    sizes = [{"input_sizes": [[size if call["seq_id"] == 13 else 8]], **call} for call in calls]
+    return {"version": "1.1", "entries": sizes}
+
+
+def hangs_of(*dumps: dict[str, object]) -> dict[str, Any]:
+    store = Store(None, threads=1, is_kept=False)
+    add_dumps(store, *dumps)
+    with built(store, "fabric.hang"):
+        return store.query("SELECT * FROM fabric.hang ORDER BY place").to_dicts()[0]
+
+
+def test_dumps_that_name_no_group_tell_who_never_made_a_call_of_all_ranks() -> None:
+    hang = hangs_of(of_all(0, 13), of_all(1, 13), of_all(2, 12), of_all(3, 13))
+
+    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("absent", [2], [0, 1, 3])
+
+
+def test_dumps_that_name_no_group_tell_calls_that_do_not_match() -> None:
+    hang = hangs_of(of_all(0, 13), of_all(1, 13), of_all(2, 13), of_all(3, 13, size=7))
+
+    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("mismatch", [3], [0, 1, 2])
+
+
+def test_where_no_dump_states_members_a_dump_may_be_missing() -> None:
+    hang = hangs_of(*(of_all(rank, 13) for rank in range(3)))
+
+    assert (hang["kind"], hang["ranks"], hang["waiting_ranks"]) == ("unknown", [], [0, 1, 2])
+    assert "do not state who takes part; all 3 ranks with a dump do" in hang["summary"]
+
+
 def test_messages_count_by_themselves_and_lead_to_their_other_end() -> None:
     # given a pipeline in which rank 0's counter of its own messages is ahead, and rank 1 is silent
     ranks = recorders({"0": [0, 1, 2], "3": [1, 2]})

@@ -207,3 +207,35 @@ def test_json_of_a_process_in_which_nothing_was_under_way_is_a_dump() -> None:
     assert SOURCE.recognises(
         b'{"comm_lib_version":"2.27.5","pg_config":{"0":{}},"pg_status":{"0":{}},"version":"2.10"}'
     )
+
+
+def test_a_bare_list_of_calls_as_pytorch_2_2_writes_it_is_a_dump(tmp_path: Path) -> None:
+    # given two calls: one of the group that a process makes first, which is that of all ranks, and one of another
+    call = {"pg_id": 0, "seq_id": 13, "profiling_name": "nccl:all_reduce", "time_created_us": 1_714_000_000_000_007}
+    shapes: dict[str, object] = {"input_sizes": [[8]], "output_sizes": [[8]], "state": "started", "retired": False}
+    whole = pickle.dumps([{**call, **shapes}, {**call, **shapes, "pg_id": 2}], 2)
+    (tmp_path / "nccl_trace_rank_0").write_bytes(whole)
+    batches: list[Batch] = []
+
+    read_dump(tmp_path / "nccl_trace_rank_0", batches.append, ReadOptions())
+
+    assert SOURCE.recognises(whole)
+    (rows,) = (batch.rows for batch in batches)
+    assert rows["process_group_name"].to_list() == ["0", None]
+    first = rows.row(0, named=True)
+    assert (first["collective_sequence"], first["raw_created_ns"]) == (13, 1_714_000_000_000_007_000)
+    assert (first["state"], first["in_shapes"]) == ("started", "[[8]]")
+
+
+def test_groups_of_version_1_are_lists_of_ranks_by_the_process_s_number(tmp_path: Path) -> None:
+    entry = {"record_id": 0, "pg_id": 1, "seq_id": 4, "profiling_name": "nccl:all_reduce", "state": "scheduled"}
+    dump = {"entries": [entry], "version": "1.4", "pg_config": {0: [0, 1, 2, 3], 1: [2, 3]}}
+    (tmp_path / "dump_2").write_bytes(pickle.dumps(dump, 2))
+    batches: list[Batch] = []
+
+    summary = read_dump(tmp_path / "dump_2", batches.append, ReadOptions())
+
+    rows = {batch.table.removeprefix("raw.flight_recorder_"): batch.rows for batch in batches}
+    assert rows["entry"]["process_group_name"].to_list() == ["1"]
+    assert rows["group"].select("process_group_name", "ranks").rows() == [("0", "[0, 1, 2, 3]"), ("1", "[2, 3]")]
+    assert summary.world_size == 4

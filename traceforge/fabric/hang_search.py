@@ -182,9 +182,9 @@ def _ring(waits: Mapping[int, _Waits], start: int) -> list[int]:
 
 
 def _transfer(dumps: Dumps, waits: Mapping[int, _Waits]) -> Iterator[Hang]:
-    """Calls that every member is in, and none gets out of; unknown where somebody's dump is missing."""
+    """Calls that every member is in, and none gets out of; unknown where somebody's dump is, or may be, missing."""
     inside = [dumps.stands[rank] for rank, own in waits.items() if not own.ranks]
-    if inside and not any(own.unseen for own in waits.values()):
+    if inside and all(dumps.members[stand.group] for stand in inside) and not any(own.unseen for own in waits.values()):
         first = _earliest(dumps, inside)
         yield Hang("transfer", (), tuple(waits), first.group, first.sequence, first.call)
 
@@ -196,7 +196,7 @@ def _mismatch(dumps: Dumps) -> Iterator[Hang]:
         for call in calls:
             if call.sequence is not None:
                 pairs.setdefault((call.group, call.sequence), []).append(call)
-    stated = {key: calls for key, calls in pairs.items() if dumps.members[key[0]] is not None}
+    stated = {key: calls for key, calls in pairs.items() if dumps.is_one_group(key[0])}
     differing = {key: odd for key, calls in stated.items() if (odd := _odd(calls))}
     if not differing:
         return

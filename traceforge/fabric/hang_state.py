@@ -119,11 +119,20 @@ class Dumps:
         known = self.members[group]
         return known if known is not None else tuple(sorted(rank for own, rank in self.progress if own == group))
 
+    def is_one_group(self, group: int) -> bool:
+        """Whether its calls are of one group: a dump states its members, or all ranks call in it."""
+        return self.members[group] is not None or self.ranks <= frozenset(self.of(group))
+
+    @cached_property
+    def stated(self) -> frozenset[int]:
+        """Ranks of the job that a dump names; none where no dump states members."""
+        return frozenset(rank for ranks in self.members.values() for rank in ranks or ())
+
     @cached_property
     def without_dump(self) -> tuple[int, ...]:
-        """Ranks of the job without a dump."""
-        stated = {rank for ranks in self.members.values() for rank in ranks or ()}
-        return tuple(sorted(stated - self.ranks))
+        """Ranks of the job without a dump; where no dump states ranks, those below the last that has one."""
+        known = self.stated or frozenset(range(max(self.ranks, default=0)))
+        return tuple(sorted(known - self.ranks))
 
     @cached_property
     def silent(self) -> tuple[int, ...]:

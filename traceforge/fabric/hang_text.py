@@ -199,6 +199,8 @@ def _why_unknown(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
         return f"the {dump} of {_ranks(dumps.silent)} {holds} no call"
     if dumps.unplaced:
         return f"of {plural(dumps.unplaced, 'call')} the dumps do not say which they are, or whether they had ended"
+    if hang.waiting and not dumps.stated:
+        return f"these dumps do not state who takes part; all {plural(len(dumps.ranks), 'rank')} with a dump do"
     return "these dumps do not say who is waited for"
 
 
@@ -211,8 +213,8 @@ def _unknown_detail(hang: Hang, dumps: Dumps, names: Mapping[int, str]) -> str:
 
 
 def _none(_hang: Hang, dumps: Dumps, _names: Mapping[int, str]) -> str:
-    ranks = plural(len(dumps.ranks), "rank")
-    return f"Nothing hangs in a collective: every call that the dumps of all {ranks} know of had ended."
+    ranks = f"{'all ' if dumps.stated else ''}{plural(len(dumps.ranks), 'rank')}"
+    return f"Nothing hangs in a collective: every call that the dumps of {ranks} know of had ended."
 
 
 Sentence = Callable[[Hang, Dumps, Mapping[int, str]], str]

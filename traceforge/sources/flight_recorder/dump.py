@@ -47,13 +47,16 @@ def read_dump(path: Path, emit: Callable[[Batch], None], options: ReadOptions) -
     """
     with no_garbage_collection():
         dump = _decoded(path, options)
+        if isinstance(dump, list):  # PyTorch 2.2 writes nothing but the calls.
+            dump = {"entries": dump}
         if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
             raise InputUnusableError("no flight recorder dump: it has no list of entries", where=str(path))
         entries = dump.get("entries", [])
         readable = {number: entry for number, entry in enumerate(entries) if isinstance(entry, dict)}
+        groups = _groups(dump.get("pg_config"))
         if readable:
-            emit(Batch("raw.flight_recorder_entry", entry_rows(list(readable), list(readable.values()))))
-    groups = _groups(dump.get("pg_config"))
+            names = frozenset(str(group["process_group_name"]) for group in groups)
+            emit(Batch("raw.flight_recorder_entry", entry_rows(list(readable), list(readable.values()), names)))
     progress = _progress(dump.get("pg_status"))
     for name, found, schema in (("group", groups, _GROUP), ("progress", progress, _PROGRESS)):
         if found:
@@ -83,7 +86,7 @@ def _groups(config: object) -> list[dict[str, object]]:
     """The process groups that a dump describes, by name."""
     found: list[dict[str, object]] = []
     for key, own in config.items() if isinstance(config, dict) else ():
-        facts = own if isinstance(own, dict) else {}
+        facts = own if isinstance(own, dict) else {"ranks": own if isinstance(own, list) else None}
         ranks = facts.get("ranks")
         found.append(
             {

@@ -1,7 +1,9 @@
 """Entries of a dump: the calls that it recorded. In: objects as decoded. Out: rows of raw.flight_recorder_entry.
 
 Idea: one column after another; most frames are recorded again with every call from the same place, so a line of a
-stack, and where a pickle shares frames also the stack, is written once.
+stack, and where a pickle shares frames also the stack, is written once. Calls of PyTorch 2.2 and 2.3 state only the
+process's number of their group: 0 is the group of all ranks, which is made first; another is known only where the dump
+describes groups by these numbers.
 Not handled: entries that are no objects (`dump` counts them).
 """
 
@@ -41,11 +43,14 @@ _ENTRY: dict[str, pl.DataType] = {
 Entry = Mapping[object, object]
 
 
-def entry_rows(numbers: Sequence[int], entries: Sequence[Entry]) -> pl.DataFrame:
+def entry_rows(
+    numbers: Sequence[int], entries: Sequence[Entry], described: frozenset[str] = frozenset()
+) -> pl.DataFrame:
     """The rows of entries.
 
     Args:
         numbers: the place of each in the dump.
+        described: names of the groups that the dump describes.
     """
 
     def of(key: str) -> list[object]:
@@ -60,7 +65,7 @@ def entry_rows(numbers: Sequence[int], entries: Sequence[Entry]) -> pl.DataFrame
         "entry_id": numbers,
         "record_number": integers(entry.get("record_id", entry.get("id")) for entry in entries),
         "process_group_id": integers(of("pg_id"), 31),
-        "process_group_name": [text(_first(group)) for group in of("process_group")],
+        "process_group_name": [_group_name(entry, described) for entry in entries],
         "collective_sequence": integers(sequences),
         "p2p_sequence": integers(of("p2p_seq_id")),
         "name": names,
@@ -68,7 +73,7 @@ def entry_rows(numbers: Sequence[int], entries: Sequence[Entry]) -> pl.DataFrame
             is_message or _boolean(stated) for is_message, stated in zip(are_messages, of("is_p2p"), strict=True)
         ],
         "state": list(map(text, of("state"))),
-        "raw_created_ns": integers(of("time_created_ns")),
+        "raw_created_ns": list(map(_created_ns, entries)),
         "raw_noticed_start_ns": [moment or None for moment in integers(of("time_discovered_started_ns"))],
         "raw_noticed_end_ns": [moment or None for moment in integers(of("time_discovered_completed_ns"))],
         "duration_ns": list(map(milliseconds, of("duration_ms"))),
@@ -83,8 +88,18 @@ def entry_rows(numbers: Sequence[int], entries: Sequence[Entry]) -> pl.DataFrame
     return pl.DataFrame(columns, schema=_ENTRY)
 
 
-def _first(group: object) -> object:
-    return group[0] if isinstance(group, list | tuple) and group else group
+def _group_name(entry: Entry, described: frozenset[str]) -> str | None:
+    group = entry.get("process_group")
+    if group is not None or "seq_id" not in entry:
+        return text(group[0] if isinstance(group, list | tuple) and group else group)
+    number = integer(entry.get("pg_id"), 31)
+    return str(number) if number == 0 or str(number) in described else None
+
+
+def _created_ns(entry: Entry) -> int | None:
+    stated = integer(entry.get("time_created_ns"))
+    created_us = integer(entry.get("time_created_us"), 53) if stated is None else None
+    return stated if created_us is None else created_us * 1000
 
 
 def _boolean(value: object) -> bool | None:
