@@ -17,13 +17,28 @@ State = Mapping[str, Any]
 # Communicators of execution traces, the largest first.
 _VOLUMES = """
 SELECT
-  FORMAT('{:,} calls', CAST(ROUND(call_count / rank_count) AS BIGINT))
+  CASE
+    WHEN call_count % rank_count = 0 THEN FORMAT('{:,} calls', call_count // rank_count)
+    ELSE FORMAT('on average {:,.2f} calls', call_count / rank_count)
+  END
   || COALESCE(' of together ' || FORMATREADABLEDECIMALSIZE(sent_bytes // rank_count), ' of unknown size')
   || ' a rank in ' || COALESCE('group “' || LEFT(communicator, 40) || '”', 'groups without a name')
 FROM graph.volume
 WHERE run_id = ?
 ORDER BY sent_bytes DESC NULLS LAST, call_count DESC
 LIMIT 3
+"""
+
+# Ranks whose recording holds fewer calls than those of others, and nothing else that differs.
+_SHORTER = """
+SELECT
+  'Rank ' || rank || ' records ' || call_count || IF(call_count = 1, ' call', ' calls') || ' fewer than others in '
+  || COALESCE('group “' || LEFT(process_group, 40) || '”', 'a group without a name')
+  || ': its recording begins later or ends earlier, or it skips ' || IF(call_count = 1, 'one.', 'some.')
+FROM graph.divergence
+WHERE run_id = ? AND status = 'shorter' AND rank IS NOT NULL AND call_count > 0
+ORDER BY call_count DESC, rank, process_group
+LIMIT 1
 """
 
 # Communication that execution traces record but that is in no volume, and why: unknown ranks first.
@@ -94,7 +109,9 @@ def of_graphs(store: Store, state: State) -> str:
     volumes = volumes or [_not_compared(store, state["run_id"])]
     moved = "; ".join(volumes)
     modelled = " Durations in them are a generator's, not measured." if state["is_modelled"] else ""
-    return f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']:,} nodes; {moved}.{modelled}"
+    shorter = "".join(f" {said}" for (said,) in store.rows(_SHORTER, [state["run_id"]]))
+    read = f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']:,} nodes; {moved}."
+    return f"{read}{shorter}{modelled}"
 
 
 def _not_compared(store: Store, run_id: int) -> str:
