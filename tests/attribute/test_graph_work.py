@@ -58,7 +58,9 @@ def test_ranks_that_send_messages_may_be_stages() -> None:
     assert "matrix products" not in str(verdict_of([100, 100, 250, 100], op="send")["headline"])
 
 
-def verdict_of_devices(kernels_us: list[int], *, calls: list[int] | None = None, **measured: int) -> dict[str, str]:
+def verdict_of_devices(
+    kernels_us: list[int], *, calls: list[int] | None = None, listed: list[int] | None = None, **measured: int
+) -> dict[str, str]:
     """The verdict on ranks whose device runs one kernel and an all-reduce of so many calls, as Chakra's nodes say."""
     store: Store = store_of()
     for rank, own_us in enumerate(kernels_us):
@@ -75,6 +77,7 @@ def verdict_of_devices(kernels_us: list[int], *, calls: list[int] | None = None,
                 *({"name": "AllReduce", "node_type": "COMM_COLL", **device} for _ in range(times)),
             ],
             calls=[{**call, "position": at + 2} for at in range(times)],
+            groups=[{"process_group_name": "dp", "ranks": listed}] if listed else [],
             rank=rank,
             file={"format": "protobuf"},
         )
@@ -113,3 +116,10 @@ def test_a_rank_that_records_a_call_fewer_is_told_with_what_it_may_mean() -> Non
     assert "on average 7.75 calls" in verdict["explanation"]
     assert "Rank 1 records 1 call fewer than others in group" in verdict["explanation"]
     assert "its recording begins later or ends earlier, or it skips one." in verdict["explanation"]
+
+
+def test_a_rank_that_groups_list_and_that_has_no_file_is_told() -> None:
+    verdict = verdict_of_devices([8000] * 3, listed=[0, 1, 2, 3])
+
+    assert "The process groups list rank 3 as well, of which there is no file." in verdict["explanation"]
+    assert "of which there is no file" not in verdict_of_devices([8000] * 3, listed=[0, 1, 2])["explanation"]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from traceforge.attribute.findings.subjects import ranks_said
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute, fabric
 from traceforge.units import format_ns, listed, plural
@@ -40,6 +41,8 @@ WHERE run_id = ? AND status = 'shorter' AND rank IS NOT NULL AND call_count > 0
 ORDER BY call_count DESC, rank, process_group
 LIMIT 1
 """
+
+_ABSENT = "SELECT rank FROM graph.absent_rank WHERE run_id = ? ORDER BY rank"
 
 # Communication that execution traces record but that is in no volume, and why: unknown ranks first.
 _NOT_COMPARED = """
@@ -111,7 +114,13 @@ def of_graphs(store: Store, state: State) -> str:
     modelled = " Durations in them are a generator's, not measured." if state["is_modelled"] else ""
     shorter = "".join(f" {said}" for (said,) in store.rows(_SHORTER, [state["run_id"]]))
     read = f"Read: {plural(state['graph_traces'], 'trace')} of {state['graph_nodes']:,} nodes; {moved}."
-    return f"{read}{shorter}{modelled}"
+    return f"{read}{_absent(store, state['run_id'])}{shorter}{modelled}"
+
+
+def _absent(store: Store, run_id: int) -> str:
+    """Ranks that groups list and that have no file; empty where all have one."""
+    absent = [rank for (rank,) in store.rows(_ABSENT, [run_id])]
+    return f" The process groups list {ranks_said(absent)} as well, of which there is no file." if absent else ""
 
 
 def _not_compared(store: Store, run_id: int) -> str:
