@@ -115,3 +115,15 @@ def verdict_of(*traces: Trace, world_size: int | None = None) -> dict[str, objec
     with told(*traces, world_size=world_size) as store:
         (verdict,) = store.query("FROM attribute.verdict").to_dicts()
         return verdict
+
+
+def one_always_late_and_one_now_and_then(now_and_then_ns: int) -> list[Trace]:
+    """Rank 2 is 30 us late at the first of two all-reduces, rank 0 by so much at each fifth of the second."""
+    traces = [Trace(rank) for rank in range(4)]
+    for i, now in enumerate(range(0, 20 * 200 * US, 200 * US)):
+        second_ns = now_and_then_ns if i % 5 == 4 else 0
+        for rank, trace in enumerate(traces):
+            done, again = now + 50 * US + 30 * US * (rank == 2), now + 130 * US + second_ns * (rank == 0)
+            trace.step(i, now, now + 200 * US).kernel(now, done).collective(done, now + 90 * US)
+            trace.kernel(now + 90 * US, again).collective(again, now + 140 * US + second_ns)
+    return traces

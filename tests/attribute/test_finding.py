@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.attribute.findings.runs import found_in, judged_run, lost
-from tests.attribute.jobs import sleeping_job, traces_of
+from tests.attribute.jobs import one_always_late_and_one_now_and_then, sleeping_job, traces_of
 from tests.given import MS, US, Trace, data_parallel_job, rows_of
 from tests.stories import told
 from traceforge.attribute.cause import causes
@@ -384,14 +384,6 @@ def test_a_small_delay_beside_one_that_is_fifty_times_as_large_does_not_make_it_
 
 
 def test_a_rank_that_is_late_now_and_then_is_not_named_with_one_that_always_is() -> None:
-    # given rank 2, 30 us late at the first of two all-reduces, and rank 0, 20 us at each fifth of the second ones
-    traces = [Trace(rank) for rank in range(4)]
-    for i, now in enumerate(range(0, 20 * 200 * US, 200 * US)):
-        for rank, trace in enumerate(traces):
-            done, again = now + 50 * US + 30 * US * (rank == 2), now + 130 * US + 20 * US * (rank == 0 and i % 5 == 4)
-            trace.step(i, now, now + 200 * US).kernel(now, done).collective(done, now + 90 * US)
-            trace.kernel(now + 90 * US, again).collective(again, now + (160 if i % 5 == 4 else 140) * US)
-
-    found = findings_of(*traces)
+    found = findings_of(*one_always_late_and_one_now_and_then(20 * US))
 
     assert [(one["subject"], one["affected_iterations"]) for one in found] == [("2", 20), ("0", 4)]

@@ -7,7 +7,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tests.given import US, Trace
+from tests.attribute.jobs import one_always_late_and_one_now_and_then
+from tests.given import US
 from tests.stories import told
 from traceforge.attribute.findings import finding_cost
 from traceforge.attribute.findings.cost_interval import PeerSpread
@@ -41,13 +42,6 @@ def test_a_coupling_with_which_nothing_would_have_ended_is_not_of_this_run(at_co
 
 
 def test_ranks_of_other_findings_are_not_asked_what_a_rank_would_have_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    # given rank 2, 30 us late at the first of two all-reduces, and rank 0, 40 us at each fifth of the second
-    traces = [Trace(rank) for rank in range(4)]
-    for i, now in enumerate(range(0, 20 * 200 * US, 200 * US)):
-        for rank, trace in enumerate(traces):
-            done, again = now + 50 * US + 30 * US * (rank == 2), now + 130 * US + 40 * US * (rank == 0 and i % 5 == 4)
-            trace.step(i, now, now + 200 * US).kernel(now, done).collective(done, now + 90 * US)
-            trace.kernel(now + 90 * US, again).collective(again, now + (180 if i % 5 == 4 else 140) * US)
     asked = {}
 
     def peers(
@@ -57,6 +51,6 @@ def test_ranks_of_other_findings_are_not_asked_what_a_rank_would_have_taken(monk
         return PeerSpread(0.0, 10)
 
     monkeypatch.setattr(finding_cost, "peer_spread_of", peers)
-    told(*traces)
+    told(*one_always_late_and_one_now_and_then(40 * US))
 
     assert asked == {(2,): [0], (0,): [2]}
