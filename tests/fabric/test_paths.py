@@ -120,13 +120,17 @@ def test_a_choice_belongs_to_the_last_call_of_its_process_and_size() -> None:
     assert rows == [("0x2", "all_reduce", "ring", "ll", 3, 1), ("0xfeed", "all_reduce", "ring", "ll", 3, 1)]
 
 
-def test_an_end_that_copies_is_told_from_the_other() -> None:
-    # given two hosts whose second one has GPU Direct RDMA off
+def _two_hosts(second_end: str) -> list[Process]:
+    """A rank on each of two hosts, which send to each other: one uses GPU Direct RDMA, the other this."""
     processes = [Process(rank, host="ab"[rank]).init() for rank in range(2)]
-    for process, via in zip(processes, (GDR.format(0), "NET/IB/0"), strict=True):
+    for process, via in zip(processes, (GDR.format(0), second_end), strict=True):
         process.sends(1 - process.rank, via).receives(1 - process.rank, via)
+    return processes
 
-    with fabric_of(processes) as store:
+
+def test_an_end_that_copies_is_told_from_the_other() -> None:
+    # given a second host that has GPU Direct RDMA off
+    with fabric_of(_two_hosts("NET/IB/0")) as store:
         rows = store.query("SELECT subject_kind, subject, ranks, summary FROM fabric.finding").rows()
 
     ((kind, subject, ranks, summary),) = rows
@@ -135,11 +139,7 @@ def test_an_end_that_copies_is_told_from_the_other() -> None:
 
 
 def test_a_connection_with_a_socket_at_one_end_is_of_that_rank() -> None:
-    processes = [Process(rank, host="ab"[rank]).init() for rank in range(2)]
-    for process, via in zip(processes, (GDR.format(0), "NET/Socket/0"), strict=True):
-        process.sends(1 - process.rank, via).receives(1 - process.rank, via)
-
-    with fabric_of(processes) as store:
+    with fabric_of(_two_hosts("NET/Socket/0")) as store:
         rows = store.query("SELECT code, ranks FROM fabric.finding").rows()
 
     assert rows == [("socket_fallback", [1])]

@@ -11,13 +11,7 @@ WITH failed AS (
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
   WHERE e.kind IN ('call_failed', 'cuda_failure') AND r.level = 'WARN'
-    AND EXISTS (
-      SELECT 1
-      FROM raw.nccl_event AS u
-      JOIN raw.nccl_record AS v USING (source_id, record_id)
-      WHERE u.kind = 'unwinding' AND u.source_id = e.source_id AND v.process_id = r.process_id
-        AND v.tid = r.tid AND u.record_id > e.record_id
-    )
+    AND fabric.unwinds_after(e.source_id, r.process_id, r.tid, e.record_id)
 )
 SELECT
   f.run_id, 'host' AS subject_kind, f.host AS subject, ARG_MIN(f.text, f.record_id)[:200] AS text,

@@ -11,13 +11,7 @@ WITH warned AS (
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
   WHERE e.kind = 'warning'
     -- What NCCL gave up on is another finding.
-    AND NOT EXISTS (
-      SELECT 1
-      FROM raw.nccl_event AS u
-      JOIN raw.nccl_record AS v USING (source_id, record_id)
-      WHERE u.kind = 'unwinding' AND u.source_id = e.source_id AND v.process_id = r.process_id
-        AND v.tid = r.tid AND u.record_id > e.record_id
-    )
+    AND NOT fabric.unwinds_after(e.source_id, r.process_id, r.tid, e.record_id)
 )
 SELECT
   w.run_id, 'host' AS subject_kind, MIN(w.host) AS subject, COUNT(DISTINCT w.host) AS hosts,
