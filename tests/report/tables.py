@@ -252,7 +252,7 @@ def _pace(rows: Rows, job: Job) -> None:
 def _diagnosis(rows: Rows, job: Job) -> None:
     if job.late_rank is None:
         rows.add(
-            "attribute.verdict", is_unbalanced=False, kind="nothing_significant", confidence="medium",
+            "attribute.verdict", is_unbalanced=False, is_common=False, kind="nothing_significant", confidence="medium",
             headline="Nothing significant: no rank and no transfer stands out of this run's own noise.",
             explanation="7 iterations were judged; they take 106.0 ms on average.",
             next_step="If it still scales badly, compare with a run at another scale.",
@@ -265,7 +265,7 @@ def _diagnosis(rows: Rows, job: Job) -> None:
     )
     next_step = f"Compare clocks and thermals of rank {job.late_rank} with another rank's."
     rows.add(
-        "attribute.verdict", is_unbalanced=False, kind="finding", headline=summary, confidence="high",
+        "attribute.verdict", is_unbalanced=False, is_common=False, kind="finding", headline=summary, confidence="high",
         next_step=next_step,
         explanation=f"{job.iterations - job.warmup} iterations were judged, against the reference of the run itself.",
     )  # fmt: skip

@@ -145,7 +145,7 @@ def _more(store: Store, place: Place, bound: str) -> Copies | Exposed | None:
 def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object, ...]:
     measured, step, recorded = _together([part for part in parts if part["duration_ns"]]), "", ""
     computing = sum(part["share"] for part in measured if part["bound"] in _KERNEL_PARTS)
-    other = next((part for part in measured if part["is_avoidable"] and part["bound"] not in _NOT_NAMED), None)
+    other = next(filter(_is_lost, measured), None)
     peak = next((part["share"] for part in measured if part["bound"] == "ideal"), None)
     by_kernels = other is None or computing >= thresholds.COMPUTING_SHARE or other["share"] < thresholds.BOUND_SHARE
     slow = next((part for part in measured if part["is_avoidable"] and part["bound"] in _KERNEL_PARTS), None)
@@ -157,7 +157,8 @@ def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object
         named = max((part for part in measured if part["bound"] in _KERNEL_PARTS), key=_share, default=measured[0])
         sentence = _of_kernels(named["bound"], computing, measured, peak, facts)
         first, recorded = _of_unexplained(computing, measured, facts, store, place) if computing else ("", "")
-        sentence = f"{first}{sentence}"
+        beside, avoidable = _beside_kernels(measured, computing, facts, store, place)
+        sentence, recorded = f"{first}{sentence}{beside}", f"{recorded} {avoidable}".strip()
         if not computing:
             sentence = _of_nothing(measured, facts)
             step = step_of(facts["profilers"], "nothing_runs", bound_words.NOTHING_RUNS)
@@ -165,8 +166,7 @@ def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object
         named = other
         late = _late(store, *place) if other["bound"] == "launch_bound" else None
         if other["bound"] == "launch_bound":
-            reason = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
-            step = step_of(facts["profilers"], reason, phrases(late)[2])
+            step = _launch_step(late, facts)
         more = _more(store, place, other["bound"])
         facts = {**facts, "is_set": isinstance(more, Copies) and more.is_set}
         sentence = _of_part(other, computing, measured, facts, late)
@@ -183,11 +183,36 @@ def _row(place: Place, parts: Parts, facts: Facts, store: Store) -> tuple[object
     return (*place, named["bound"], named["share"], *shares, sentence, step)
 
 
+def _beside_kernels(parts: Parts, computing: float, facts: Facts, store: Store, place: Place) -> tuple[str, str]:
+    """What a device that computes most of the time loses all the same, and what helps; nothing where that is little."""
+    lost = [part for part in parts if part["bound"] == "unexplained" or _is_lost(part)]
+    largest = max(lost, key=_share, default=None)
+    if largest is None or largest["share"] < thresholds.BOUND_SHARE or largest["share"] > computing:
+        return "", ""
+    bound, late = largest["bound"], _late(store, *place) if largest["bound"] == "launch_bound" else None
+    phrase = phrases(late)[1] if bound == "launch_bound" else bound_words.words_of(bound)[1]
+    asked = "idle" if bound == "unexplained" else bound
+    usual = step_of(facts["profilers"], asked, bound_words.NEXT_STEPS.get(asked, bound_words.SEE_ALL))
+    step = _launch_step(late, facts) if bound == "launch_bound" else usual
+    return f" For {format_share(largest['share'])} of the step {phrase}.", step
+
+
+def _launch_step(late: LateLaunches | None, facts: Facts) -> str:
+    """What helps against late launches, by what the host does meanwhile."""
+    reason = "held" if late and late.is_held else "quiet" if late and late.is_quiet else "launch_bound"
+    return step_of(facts["profilers"], reason, phrases(late)[2])
+
+
+def _is_lost(part: Mapping[str, Any]) -> bool:
+    """Whether a part can be avoided, and is no work of kernels."""
+    return bool(part["is_avoidable"]) and part["bound"] not in _NOT_NAMED
+
+
 def _usual_step(bound: str, facts: Facts) -> str:
     """What helps; of kernels without a model, what they lack."""
     if bound == "unmodelled_kernels" and facts.get("has_shapes"):
         return bound_words.STATE_PEAKS if facts["lacks_peak"] else bound_words.NO_MODEL
-    return bound_words.NEXT_STEPS.get(bound, "See attribute.bottleneck for all parts.")
+    return bound_words.NEXT_STEPS.get(bound, bound_words.SEE_ALL)
 
 
 def _of_unexplained(known: float, parts: Parts, facts: Facts, store: Store, place: Place) -> tuple[str, str]:
@@ -259,20 +284,11 @@ def _of_kernels(bound: str, computing: float, parts: Parts, peak: float | None, 
     return f"{text}; work is known for {known} of it, whose arithmetic is {format_share(peak)} of the device's peak."
 
 
-def _words(name: str) -> tuple[str, str]:
-    """Title and phrase of a part."""
-    if name in bound_words.PARTS_OF_KERNELS:
-        return bound_words.KERNELS_BOUND[name], bound_words.PARTS_OF_KERNELS[name]
-    # Of gaps that another class of the vocabulary fills nothing more is known here.
-    words = name.replace("_", " ")
-    return bound_words.PHRASES.get(name, (f"Bound by {words}", f"the device is idle during {words}"))
-
-
 def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Facts, late: LateLaunches | None) -> str:
     """A part that is no work of kernels is the largest that can be avoided."""
     is_launch = named["bound"] == "launch_bound"
     told = "memory_sets" if facts["is_set"] else named["bound"]
-    title, phrase = phrases(late)[:2] if is_launch else _words(told)
+    title, phrase = phrases(late)[:2] if is_launch else bound_words.words_of(told)
     share, who = format_share(named["share"]), "device" if facts.get("busy") is not None else "host"
     if named["share"] >= computing and _unknown_share(parts) > named["share"]:
         # What has no known kind may be bound by anything.

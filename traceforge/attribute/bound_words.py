@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 PHRASES = MappingProxyType(
     {
+        "unexplained": ("Unknown", "nothing runs, and no call of the host is recorded"),
         "communication_bound": ("Communication-bound", "nothing but communication runs"),
         "imbalance_bound": ("Imbalance-bound", "it waits in communication for ranks that come later"),
         "pipeline_bubble": ("Pipeline bubble", "other stages of the pipeline are waited for"),
@@ -46,6 +47,7 @@ PARTS_OF_KERNELS = MappingProxyType(
 STATE_PEAKS = (
     "State what the device can do (--peak bf16=… --peak memory=…, TFLOP/s and GB/s): it is none of those known."
 )
+SEE_ALL = "See attribute.bottleneck for all parts."
 NO_MODEL = (
     "Look at the largest kernels first (`traceforge top`): what these have to do does not follow from the shapes."
 )
@@ -91,3 +93,12 @@ MEANWHILE = MappingProxyType(
         "mpi_call": "the host is inside of calls to MPI",
     }
 )
+
+
+def words_of(name: str) -> tuple[str, str]:
+    """Title and phrase of a part of the step that is no work of kernels as it should be."""
+    if name in PARTS_OF_KERNELS:
+        return KERNELS_BOUND[name], PARTS_OF_KERNELS[name]
+    # Of gaps that another class of the vocabulary fills nothing more is known here.
+    words = name.replace("_", " ")
+    return PHRASES.get(name, (f"Bound by {words}", f"the device is idle during {words}"))

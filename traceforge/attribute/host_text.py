@@ -60,12 +60,17 @@ def host_bounds(store: Store) -> dict[int, HostBound]:
 def said_of_hosts(bound: HostBound) -> str:
     """What sets the pace."""
     name = "Input-bound" if bound.is_input else "Host-bound"
+    return (
+        f"{name}: {needed_by_hosts(bound)}, and no wait for its device shows in it: faster devices or a faster network "
+        "would hardly shorten it."
+    )
+
+
+def needed_by_hosts(bound: HostBound) -> str:
+    """How much of the pace a host needs."""
     doing = f" ({format_ns(bound.input_ns)} of it to fetch input)" if bound.is_input else " to issue its work"
     needed, share = format_ns(bound.host_ns), format_share(bound.host_ns / bound.pace_ns)
-    return (
-        f"{name}: the usual host needs {needed}{doing}, {share} of the {format_ns(bound.pace_ns)} from one step to the"
-        " next, and no wait for its device shows in it: faster devices or a faster network would hardly shorten it."
-    )
+    return f"the usual host needs {needed}{doing}, {share} of the {format_ns(bound.pace_ns)} from one step to the next"
 
 
 def next_step_of_hosts(bound: HostBound) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from traceforge.attribute.common_loss import common_losses, headline_of_loss, loses_in_common, loss_beside_finding
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
 from traceforge.attribute.dump_text import of_dumps_without_rank
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
 from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
+from traceforge.attribute.judged_text import of_judged
 from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -34,7 +36,7 @@ from traceforge.attribute.untimed import of_graphs, of_what_was_read
 from traceforge.attribute.verdict_beside import with_what_is_beside
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_ns, format_share, plural
+from traceforge.units import format_share, plural
 
 State = Mapping[str, Any]
 
@@ -150,30 +152,22 @@ _MORE_STEPS = (
     "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from noise."
 )
 
-_OF_ONE_ITERATION = "the pace of its median rank"
-_ON_TIME = MappingProxyType(
-    {
-        "median": "the job's own typical pace",
-        "first_quartile": "the job's good pace, the first quartile of its durations",
-        "best_rank": "the pace of the rank with the least work",
-    }
-)
-
 
 def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.records(_STATES)
     profilers = profilers_of(store)
     owners = idle_owners(store)
-    held, drifts, links = store.once(held_ranks), drifts_of(store), uneven_links(store)
+    held, drifts, links, losses = store.once(held_ranks), drifts_of(store), uneven_links(store), common_losses(store)
     hosts = {
-        run_id: {"bound": said_of_hosts(one), "bound_step": next_step_of_hosts(one), "is_host_bound": True}
+        run_id: {"bound": said_of_hosts(one), "bound_step": next_step_of_hosts(one), "host_bound": one}
         for run_id, one in host_bounds(store).items()
     }
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
         | {"held": held.get(state["run_id"]), "link": links.get(state["run_id"])}
+        | {"losses": losses.get(state["run_id"], ()), "host_bound": None}
         | (hosts.get(state["run_id"], {}) if state["state"] == "nothing_significant" else {})
         for state in states
     ]
@@ -199,12 +193,13 @@ def _row(store: Store, state: State) -> dict[str, Any]:
         "next_step": _from_logs(state) or _advice(state),
         "delay_share": _delay_share(state),
         "is_unbalanced": is_unbalanced(state) or _has_uneven_link(state),
+        "is_common": _is_common(state),
     }
 
 
 def _confidence(state: State) -> str | None:
     """A host may wait for its device in a way that no trace shows, so that it is never certain to set the pace."""
-    return "medium" if state.get("is_host_bound") and state["confidence"] == "high" else state["confidence"]
+    return "medium" if state["host_bound"] and state["confidence"] == "high" else state["confidence"]
 
 
 def _has_uneven_link(state: State) -> bool:
@@ -230,10 +225,22 @@ def _headline(state: State) -> str:
     if state["state"] == "logs_alone" and state["problems"]:
         first = "a problem" if state["problems"] == 1 else f"{plural(state['problems'], 'problem')}, the first"
         return _filled(_HEADLINES["problems"], {**state, "shown_problems": first})
+    usual = _filled(_HEADLINES[_headline_key(state)], state)
+    return headline_of_loss(state, usual) if _is_common(state) else usual
+
+
+def _headline_key(state: State) -> str:
     if state["state"] == "irregular" and not state["has_steps"]:
-        return _HEADLINES["unmarked"]
-    spread = "ownerless" if is_owner_unknown(state) else "spread"
-    return _filled(_HEADLINES[spread if _is_spread(state) else state["state"]], state)
+        return "unmarked"
+    if _is_spread(state):
+        return "ownerless" if is_owner_unknown(state) else "spread"
+    return str(state["state"])
+
+
+def _is_common(state: State) -> bool:
+    """Whether what all ranks lose alike is the answer: nobody is to blame, and nothing is uneven."""
+    is_free = state["state"] in ("nothing_significant", "partly_seen") and not _is_spread(state)
+    return is_free and not is_unbalanced(state) and not _has_uneven_link(state) and loses_in_common(state)
 
 
 def _delay_share(state: State) -> float | None:
@@ -308,25 +315,13 @@ def _of_logs(state: State) -> str:
 
 def _of_iterations(state: State, free: str) -> str:
     """The iterations judged; `free` says who stands out and costs nothing."""
-    one, left_out = state["iterations"] == 1, state["iterations"] < state["recorded_iterations"]
-    judged = "The one iteration judged takes" if one else f"The {state['iterations']} iterations judged take"
-    if left_out:
-        judged = (
-            f"{state['iterations']} of {state['recorded_iterations']} iterations were judged (the others are not "
-            f"whole, or not comparable); {'it takes' if one else 'they take'}"
-        )
-    duration = f"{format_ns(state['duration_ns'])}{'' if one else ' on average'}{_overlap(state)}"
-    share = format_share(abs(state["excess_ns"]) / state["duration_ns"])
-    excess = f"{format_ns(abs(state['excess_ns']))} ({share}) {'less' if state['excess_ns'] < 0 else 'more'}"
-    excess = excess if state["excess_ns"] else "no more"
-    # One iteration shows no typical pace of its own: each rank is held against its peers.
-    on_time = _OF_ONE_ITERATION if one and state["reference"] == "median" else _ON_TIME[state["reference"]]
-    rest = f"{judged} {duration}, {excess} than at {on_time}."
+    rest = of_judged(state)
     goes = f" Where the time goes: {state['bound']}" if state["bound"] else ""
     if state["state"] != "nothing_significant":
         waits = sentence_of_held(state["held"])
         rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"
-        beside = [_beside_finding(state), of_bubbles(state) if state["bubble_ns"] is not None else ""]
+        bubbles = of_bubbles(state) if state["bubble_ns"] is not None else ""
+        beside = [_beside_finding(state), loss_beside_finding(state), bubbles]
         beside += [goes.strip()] if state["state"] == "partly_seen" else []
         return " ".join(filter(None, [rest, *beside]))
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
@@ -336,7 +331,8 @@ def _of_iterations(state: State, free: str) -> str:
     if is_unbalanced(state) or _has_uneven_link(state):
         hidden = "" if _has_uneven_link(state) else of_few_microbatches(state)
         nobody = f"{hidden} Nothing else is significant{seen(state)}."
-    alike = " What is slow alike for everyone in all iterations does not show this way."
+    what = "Kernels and transfers that are slow" if _is_common(state) else "What is slow"
+    alike = f" {what} alike for everyone in all iterations {'do' if _is_common(state) else 'does'} not show this way."
     if state["is_size_assumed"]:
         alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."
     of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
@@ -354,13 +350,6 @@ def _beside_finding(state: State) -> str:
     if not of_stages or link.extra_ns >= saved_by_stages_ns(state):
         return f"Beside that: {headline_of_link(link, state['duration_ns'])}"
     return of_stages
-
-
-def _overlap(state: State) -> str:
-    """How often an iteration begins, where ranks begin the next one while others are in the last one."""
-    every_ns = state["every_ns"]
-    is_apart = every_ns is None or every_ns >= thresholds.OVERLAPPING_SHARE * state["duration_ns"]
-    return "" if is_apart else f" (they overlap: one begins every {format_ns(every_ns)})"
 
 
 def _from_logs(state: State) -> str:

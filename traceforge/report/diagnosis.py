@@ -109,12 +109,13 @@ class Verdict:
     next_step: str
     delay_share: float | None
     is_unbalanced: bool
+    is_common: bool
 
     @property
     def state(self) -> str:
         """The kind, or `unsure` where nothing is significant but that is not certain, or much could be gained."""
         is_lossy = self.delay_share is not None and self.delay_share >= SPREAD_SHARE
-        is_plain = self.confidence != "low" and not is_lossy and not self.is_unbalanced
+        is_plain = self.confidence != "low" and not (is_lossy or self.is_unbalanced or self.is_common)
         is_unsure = self.kind == "nothing_significant" and not is_plain
         return "unsure" if is_unsure else self.kind
 
@@ -182,6 +183,7 @@ def read_diagnosis(rows: Rows) -> Diagnosis:
             next_step=_sentence(row["next_step"]),
             delay_share=row["delay_share"],
             is_unbalanced=bool(row["is_unbalanced"]),
+            is_common=bool(row["is_common"]),
         )
         for row in rows("verdict")
     ]

@@ -306,17 +306,10 @@ SIGHT_SHARE: Annotated[
 ] = 0.95
 SHARP_SIGHT_SHARE: Annotated[
     float,
-    Meaning(
-        "share of the mean iteration",
-        "That nothing stands out is certain if a delay this small would, to 0.1 %, as pages say it.",
-        "verdict",
-    ),
+    Meaning("share of the mean iteration", "A negative is certain if a delay this small, to 0.1 %, shows.", "verdict"),
 ] = 0.05
 BLURRED_SIGHT_SHARE: Annotated[
-    float,
-    Meaning(
-        "share of the mean iteration", "It has low confidence unless a smaller one would have been seen.", "verdict"
-    ),
+    float, Meaning("share of the mean iteration", "It is low unless a smaller one would have been seen.", "verdict")
 ] = 0.15
 SURE_NEGATIVE_ITERATIONS: Annotated[
     int, Meaning("iterations", "From this many on, that nothing stands out is certain.", "verdict")
@@ -346,6 +339,10 @@ SPREAD_SHARE: Annotated[
     float,
     Meaning("share of the mean iteration", "Without a finding so much delay is lost to many, not green.", "verdict"),
 ] = 0.05
+COMMON_LOSS_SHARE: Annotated[
+    float,
+    Meaning("share of the mean iteration", "So much that all ranks lose alike leads the verdict.", "verdict"),
+] = 0.2
 UNBALANCED_STAGE_SHARE: Annotated[
     float, Meaning("share of the mean stage's compute", "A stage this much longer limits a pipeline.", "verdict")
 ] = 0.05

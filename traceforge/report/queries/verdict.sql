@@ -6,7 +6,8 @@ SELECT
   confidence,
   next_step,
   delay_share,
-  is_unbalanced
+  is_unbalanced,
+  is_common
 FROM attribute.verdict
 WHERE run_id = $run_id
 ORDER BY ALL

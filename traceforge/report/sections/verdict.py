@@ -39,6 +39,7 @@ _LABELS = {
     "unsure": "No certain culprit",
     "spread": "No single culprit",
     "unbalanced": "Uneven pipeline",
+    "common": "All ranks alike",
     "cannot_be_known": "Cannot be known",
 }
 
@@ -116,6 +117,8 @@ def shows_mismatch(context: Context) -> bool:
 def _unsure(context: Context) -> str:
     """Why nobody is named although much may be lost: it is not certain, stages are uneven, or all lose some."""
     verdict = context.diagnosis.verdict
+    if verdict is not None and verdict.is_common:
+        return "common"
     if verdict is None or verdict.confidence == "low":
         return "unsure"
     return "unbalanced" if verdict.is_unbalanced else "spread"
