@@ -105,6 +105,27 @@ def test_an_iteration_whose_calls_lack_partners_where_a_rank_lost_its_record_is_
     assert rows_of(store, partial) == [(3,), (4,)]
 
 
+def test_an_iteration_in_which_a_rank_lost_more_of_its_calls_than_usual_is_partial() -> None:
+    # given eight steps of ten all-reduces, of which rank 2 lost two in step 3 and one in step 5
+    traces = [Trace(rank) for rank in range(3)]
+    lost = {(3, 4), (3, 5), (5, 6)}
+    for number in range(8):
+        for trace in traces:
+            trace.step(number, 10_000 * number, 10_000 * (number + 1))
+            for call in range(10):
+                start = 10_000 * number + 1_000 * call
+                compute = 100 + 30 * ((7 * number + 3 * call) % 11)
+                if trace.rank < 2 or (number, call) not in lost:
+                    trace.kernel(start, start + compute)
+                    trace.collective(start + compute, start + 900, sequence=10 * number + call)
+
+    store = told(*traces, stage="timeline")
+
+    # then a tenth, as in step 5, is not too much
+    partial = "SELECT iteration FROM timeline.iteration WHERE is_partial ORDER BY iteration"
+    assert rows_of(store, partial) == [(3,)]
+
+
 def test_a_trace_without_steps_is_one_partial_iteration() -> None:
     store = told(Trace().kernel(10, 40).kernel(60, 90), stage="timeline")
 

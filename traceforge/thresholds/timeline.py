@@ -25,6 +25,14 @@ RETURNING_ITERATIONS: Annotated[
     int,
     Meaning("iterations", "With so many later ones like it the first is no warm-up.", "timeline.iteration.is_warmup"),
 ] = 2
+MOST_LOST_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the calls of an iteration",
+        "An iteration in which more than usual lack partners by more than this is not whole.",
+        "timeline.iteration.is_partial",
+    ),
+] = 0.1
 USUAL_TRANSFER_QUANTILE: Annotated[
     float, Meaning("quantile", "The usual transfer of a kind.", "timeline.slow_collective.reference_transfer_ns")
 ] = 0.25

@@ -16,7 +16,7 @@ CREATE OR REPLACE TABLE timeline.iteration (
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
   -- where the trace marks no steps, where the window begins or ends within it, where a clock was set meanwhile, where
-  -- none of its calls has partners, unlike others', or where ranks ran an inference engine's batch of another kind than
+  -- none of its calls has partners or more of them than usual lack some, or where ranks ran an inference engine's batch of another kind than
   -- most are: kept, but not judged.
   is_partial,
   -- Name of the annotation taken for the step, with # in the place of numbers, as in align.step; several where ranks ran
@@ -72,15 +72,33 @@ set_in AS (
   JOIN setting AS s
     ON s.run_id = w.run_id AND s.from_ns < w.start_ns + w.duration_ns AND s.until_ns > w.start_ns
 ),
-untied AS (
-  -- A rank that lost its record of some iterations leaves the others' calls without partners.
-  SELECT DISTINCT c.run_id, s.iteration
+partnerless AS (
+  SELECT c.run_id, s.iteration, COUNT(*) AS calls
   FROM align.unmatched AS u
   JOIN align.call AS c USING (run_id, rank, call_id)
   ASOF JOIN align.step AS s ON s.run_id = c.run_id AND s.rank = c.rank AND c.raw_issue_ns >= s.raw_start_ns
-  SEMI JOIN timeline.arrival AS a ON a.run_id = c.run_id
-  ANTI JOIN timeline.arrival AS b ON b.run_id = c.run_id AND b.iteration = s.iteration
   WHERE u.reason = 'no_partner' AND c.raw_issue_ns < s.raw_end_ns
+  GROUP BY ALL
+),
+matched AS (
+  SELECT run_id, iteration, COUNT(*) AS calls FROM timeline.arrival WHERE iteration IS NOT NULL GROUP BY ALL
+),
+calling AS (
+  SELECT
+    w.run_id, w.iteration, COALESCE(m.calls, 0) AS matched, COALESCE(p.calls, 0) AS lost,
+    MEDIAN(COALESCE(p.calls, 0)) OVER (PARTITION BY w.run_id) AS usually_lost
+  FROM whole AS w
+  LEFT JOIN matched AS m USING (run_id, iteration)
+  LEFT JOIN partnerless AS p USING (run_id, iteration)
+  SEMI JOIN timeline.arrival AS a ON a.run_id = w.run_id
+),
+untied AS (
+  -- A rank that lost its record of some iterations, or a part of it, leaves the others' calls without partners.
+  SELECT run_id, iteration
+  FROM calling
+  WHERE lost > 0 AND matched = 0
+    OR lost - usually_lost
+      > (SELECT value FROM meta.threshold WHERE name = 'timeline.MOST_LOST_SHARE') * (matched + lost)
 ),
 slow AS (
   SELECT
