@@ -34,8 +34,22 @@ def test_calls_that_end_together_on_one_host_are_of_one_step() -> None:
     calls = {0: _ended(5, _ENDS_NS), 1: _ended(5, [end + 40_000 for end in _ENDS_NS]), 2: _ended(5, _ENDS_NS[2:])}
 
     assert shifts_of(calls, _ONE_HOST) == {0: 0, 1: 0, 2: 2}
-    # then clocks of different hosts do not tell
-    assert shifts_of(calls, {0: "node0", 1: "node0", 2: "node1"}) == {0: 0, 1: 0, 2: 0}
+    # then clocks that no host is known of do not tell
+    assert shifts_of(calls, {0: "node0", 1: "node0"}) == {0: 0, 1: 0, 2: 0}
+
+
+def test_clocks_of_two_hosts_differ_by_as_much_in_each_step() -> None:
+    # given a host that starts two steps late, whose clock is 70 ms ahead and loses 10 us a step
+    late = [end + 70_000_000 - 10_000 * number for number, end in enumerate(_ENDS_NS[2:])]
+    hosts = {0: "node0", 1: "node0", 2: "node1"}
+    first = {rank: _ended(5, _ENDS_NS) for rank in (0, 1)}
+
+    assert shifts_of(first | {2: _ended(5, late)}, hosts) == {0: 0, 1: 0, 2: 2}
+    # then steps of 10 ms that differ by 30 us at most do not tell, as a change of 10 us is not distinct
+    even = [10_000_000 * number + 15_000 * (number % 3) for number in range(6)]
+    late = [end - 10_000 * number for number, end in enumerate(even[2:])]
+    first = {rank: _ended(5, even) for rank in (0, 1)}
+    assert shifts_of(first | {2: _ended(5, late)}, hosts) == {0: 0, 1: 0, 2: 0}
 
 
 def test_steps_that_share_no_ends_or_too_few_keep_their_numbers() -> None:

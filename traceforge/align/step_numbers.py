@@ -2,13 +2,16 @@
 
 A profiler that starts later on one rank may count from 0 there, too. The first call of a step on the widest group tells
 which steps are the same: by its name, where traces state sequence numbers, else by its end, on ranks of one host, whose
-clocks agree: a collective ends on all of its members at once. What most ranks count stands.
-Not handled: ranks of several hosts whose calls have no names, as their clocks may differ by several steps.
+clocks agree: a collective ends on all of its members at once. Clocks of several hosts may differ by steps, but by as
+much in each: of all shifts, the one in which the difference hardly changes is right, if it changes more in all others.
+What most ranks count stands.
+Not handled: ranks of several hosts whose calls have no names, where steps take so equally long that none stands out.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import median
 
 import numpy as np
@@ -64,15 +67,12 @@ def with_common_numbers(store: Store, run_id: int, steps: Mapping[int, Steps]) -
 
 
 def _may_differ(steps: Mapping[int, Steps], hosts: Mapping[int, str]) -> bool:
-    """Whether ranks have other steps than others, or those of one host begin the same ones at other times."""
+    """Whether ranks have other steps than others, or begin the same ones at other times."""
     if len({tuple(step.iteration for step in own) for own in steps.values()}) > 1:
         return True
-    begun: dict[str, list[int]] = defaultdict(list)
-    for rank, own in steps.items():
-        if rank in hosts and own:
-            begun[hosts[rank]].append(own[0].start_ns)
+    begun = [own[0].start_ns for rank, own in steps.items() if rank in hosts and own]
     half_ns = median([step.end_ns - step.start_ns for own in steps.values() for step in own] or [0]) / 2
-    return any(max(of_host) - min(of_host) >= half_ns for of_host in begun.values())
+    return len(begun) > 1 and max(begun) - min(begun) >= half_ns
 
 
 def _first_calls(store: Store, run_id: int, steps: Mapping[int, Steps]) -> dict[int, FirstCalls]:
@@ -107,8 +107,9 @@ def shifts_of(calls: Mapping[int, FirstCalls], hosts: Mapping[int, str]) -> dict
     found = {reference: 0}
     for rank, own in calls.items():
         shift = _by_names(own, calls[reference])
-        if shift is None and hosts.get(rank) is not None and hosts.get(rank) == hosts.get(reference):
-            shift = _by_ends(own, calls[reference])
+        if shift is None and rank in hosts and reference in hosts:
+            of_one = hosts[rank] == hosts[reference]
+            shift = (_by_ends if of_one else _by_course)(own, calls[reference])
         if shift is not None:
             found[rank] = shift
     usual = Counter(found.values()).most_common(1)[0][0]
@@ -135,6 +136,25 @@ def _by_ends(own: FirstCalls, reference: FirstCalls) -> int | None:
     shift, alike = Counter((numbers[at] - mine[own_at]).tolist()).most_common(1)[0]
     common = len(np.intersect1d(numbers, mine + shift))
     return shift if alike >= max(thresholds.LEAST_STEPS, thresholds.LEAST_IN_ORDER_SHARE * common) else None
+
+
+def _by_course(own: FirstCalls, reference: FirstCalls) -> int | None:
+    """The same on two clocks, which differ by as much in each step."""
+    numbers, ends = _ends(reference)
+    mine, ended = _ends(own)
+    if not len(numbers) or not len(mine):
+        return None
+    shifts = range(int(numbers[0] - mine[-1]), int(numbers[-1] - mine[0]) + 1)
+    least = max(thresholds.LEAST_STEPS, min(len(numbers), len(mine)) / 2)
+    changes: list[tuple[float, int]] = []
+    for shift in shifts:
+        _, at, own_at = np.intersect1d(numbers, mine + shift, return_indices=True)
+        if len(at) >= least:
+            apart = np.abs(np.diff(ends[at] - ended[own_at]))
+            changes.append((float(np.quantile(apart, thresholds.LEAST_IN_ORDER_SHARE)), shift))
+    best, *others = sorted(changes) or [(inf, 0)]
+    is_distinct = all(change >= thresholds.DISTINCT_CHANGE_RATIO * best[0] for change, _ in others)
+    return best[1] if others and is_distinct and best[0] <= thresholds.SAME_HOST_RESIDUAL_NS else None
 
 
 def _ends(calls: FirstCalls) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

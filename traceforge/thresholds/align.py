@@ -132,6 +132,14 @@ LEAST_WINDOW_GAP_NS: Annotated[
     int, Meaning("ns", "Files that begin this long after all others end are of another window.", "align.rank")
 ] = 1_000_000_000
 LEAST_STEPS: Annotated[int, Meaning("repetitions", "What repeats less often is no training step.", "align.step")] = 3
+DISTINCT_CHANGE_RATIO: Annotated[
+    float,
+    Meaning(
+        "ratio",
+        "Two clocks tell which steps are one if in any other pairing their difference changes by this much more.",
+        "align.step",
+    ),
+] = 4
 LEAST_REPEATED_SHARE: Annotated[
     float, Meaning("share of calls", "A period repeats if this share equals the call one period later.", "align.step")
 ] = 0.95
