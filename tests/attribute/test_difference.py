@@ -71,6 +71,20 @@ def test_what_only_one_rank_does_is_new() -> None:
     assert found == [(2, "new_operation", "aten::nonzero", 1.0, 0.0, 2 * MS)]
 
 
+def test_a_rank_whose_host_was_not_recorded_is_compared_by_kernels() -> None:
+    # given rank 2 of four, of which kernels alone were recorded: two a step of 2 ms, as its peers' of 1 ms
+    traces = job()
+    late = traces[2] = Trace(2)
+    for start in range(0, 12 * STEP, STEP):
+        late.step(start // STEP, start, start + STEP)
+        late.kernel(start, start + 2 * MS).kernel(start + 3 * MS, start + 5 * MS)
+        late.collective(start + 5 * MS, start + STEP)
+
+    # then it does nothing of its own
+    found = computed(told(*traces, stage="operation"))
+    assert found == [(2, "slower_execution", "gemm", 2.0, 2.0, 2 * MS)]
+
+
 def test_ranks_that_do_the_same_do_not_differ() -> None:
     assert computed(differing(("aten::mm", 2, MS))) == []
     # A hundredth of a step is 100 us: less is no difference.

@@ -15,7 +15,8 @@ CREATE OR REPLACE TABLE operation.difference (
   -- more_work (more calls, or more arithmetic or bytes in as many), slower_execution (the same work takes longer), new_operation (the
   -- median rank does not do it) or gap (the device is idle for longer).
   kind,
-  -- Host operation; kernel where there is none; cause of the gaps (timeline.gap).
+  -- Host operation; kernel where there is none, or where a rank of the role has none at all; cause of the gaps
+  -- (timeline.gap).
   name,
   -- Time above the median rank, ns an iteration.
   excess_ns_per_iteration,
@@ -43,12 +44,31 @@ WITH recorded AS (
   JOIN timeline.role AS o ON o.run_id = w.run_id AND o.rank = w.rank
   GROUP BY w.run_id, w.rank, o.role
 ),
+worked AS (
+  FROM operation.kernel WHERE class NOT IN ('communication', 'communication_call', 'host_communication')
+),
+-- A rank whose host was not recorded has kernels alone: its peers are compared by these, too.
+without_operations AS (
+  SELECT DISTINCT run_id, role
+  FROM (
+    SELECT run_id, rank, role
+    FROM worked
+    JOIN timeline.role USING (run_id, rank)
+    GROUP BY ALL
+    HAVING COUNT(operation) = 0
+  )
+),
+named AS (
+  SELECT w.*, o.role IS NOT NULL AND w.kernel IS NOT NULL OR w.operation IS NULL AS is_kernel
+  FROM worked AS w
+  LEFT JOIN timeline.role AS r USING (run_id, rank)
+  LEFT JOIN without_operations AS o ON o.run_id = w.run_id AND o.role = r.role
+),
 spent AS (
-  SELECT run_id, rank, false AS is_gap, COALESCE(operation, kernel) AS name,
-    SUM(CASE WHEN operation IS NULL OR joined = 'host' THEN calls ELSE operation_calls END) AS calls,
+  SELECT run_id, rank, false AS is_gap, CASE WHEN is_kernel THEN kernel ELSE operation END AS name,
+    SUM(CASE WHEN is_kernel OR joined = 'host' THEN calls ELSE operation_calls END) AS calls,
     SUM(duration_ns) AS duration_ns, SUM(flops) AS flops, SUM(bytes) AS bytes
-  FROM operation.kernel
-  WHERE class NOT IN ('communication', 'communication_call', 'host_communication')
+  FROM named
   GROUP BY ALL
   UNION ALL
   SELECT run_id, rank, true, cause, COUNT(*), SUM(duration_ns), NULL, NULL
