@@ -322,7 +322,7 @@ def _of_iterations(state: State, free: str) -> str:
         rest = rest if waits in (state["summary"] or "") else f"{rest} {waits}"
         bubbles = of_bubbles(state) if state["bubble_ns"] is not None else ""
         beside = [_beside_finding(state), loss_beside_finding(state), bubbles]
-        beside += [goes.strip()] if state["state"] == "partly_seen" else []
+        beside += [goes.strip()] if state["state"] in ("partly_seen", "uncertain") else []
         return " ".join(filter(None, [rest, *beside]))
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     nobody = f" {without_owner(state)}".rstrip() if _is_spread(state) else ""
