@@ -15,12 +15,14 @@ from traceforge.stats import (
     clearest_step,
     holm,
     huber_fit,
+    least_seen,
     mad_sd,
     mean_difference,
     mean_interval,
     median,
     percentile_band,
     percentile_interval,
+    prediction_reach,
     share_above,
     slope,
     step_p_value,
@@ -141,6 +143,46 @@ def test_the_median_absolute_deviation_of_a_normal_distribution_is_its_standard_
     assert mad_sd(values) == pytest.approx(250, rel=0.02)
     # 1, 1, 2, 2, 4, 6, 9 by hand: median 2, deviations 0 0 1 1 2 4 7, their median 1
     assert mad_sd(np.array([1, 1, 2, 2, 4, 6, 9])) == pytest.approx(1.4826, abs=1e-4)
+
+
+def test_three_others_reach_as_far_as_their_standard_deviation_allows() -> None:
+    # given three values with a standard deviation of 2; Student's t of 2 degrees exceeds 8.86 once in 80 cases
+    others = np.array([-7.0, -9.0, -11.0])
+
+    # then one more lies within 8.86 x sqrt(1 + 1/3) of them
+    assert prediction_reach(others, 1 / 80) == pytest.approx(8.86 * (4 / 3) ** 0.5 * 2, rel=0.001)
+
+
+@pytest.mark.parametrize("count", [4, 6, 8, 9, 16, 64])
+def test_of_equals_one_stands_out_of_the_others_as_rarely_as_said(count: int) -> None:
+    rng = np.random.default_rng(count)
+
+    def is_any_out(values: np.ndarray) -> bool:
+        others = [np.delete(values, place) for place in range(count)]
+        apart = [abs(value - np.median(rest)) for value, rest in zip(values, others, strict=True)]
+        return any(gap > prediction_reach(rest, 0.05 / count) for gap, rest in zip(apart, others, strict=True))
+
+    false = np.mean([is_any_out(rng.standard_normal(count)) for _ in range(400)])
+    assert 0.01 <= false <= 0.08
+
+
+def test_a_difference_that_is_said_to_be_seen_is_seen_19_times_in_20() -> None:
+    # given means of three values with a variance of 100 each: their difference errs by sqrt(2 x 100 / 3) = 8.16, and
+    # Student's t of 4 degrees is 4.60 at 1 %, 2.13 at 5 % on one side
+    before, after = np.array([[0.0], [10.0], [20.0]]), np.array([[0.0], [10.0], [20.0]])
+    assert least_seen(before, after, 0.01)[0] == pytest.approx((4.604 + 2.132) * 8.165, rel=0.001)
+    assert np.isnan(least_seen(before[:2], after, 0.01)[0])
+
+    # then of twenty values such a one is called a difference in at least 90 of 100 pairs, and half of it is not
+    rng = np.random.default_rng(1)
+    found = {1.0: 0, 0.5: 0}
+    for share in found:
+        for _ in range(100):
+            pair = rng.standard_normal((20, 1)), rng.standard_normal((20, 1))
+            larger = pair[1] + share * least_seen(*pair, 0.01)[0]
+            found[share] += int(mean_difference(pair[0], larger).p_value[0] < 0.01)
+    assert found[1.0] >= 90
+    assert found[0.5] < 60
 
 
 def test_blocks_go_around_the_circle_and_hold_neighbours() -> None:

@@ -3,7 +3,7 @@
 A row is a mean time per judged iteration: of the whole, of a phase, a cause, a class of collectives, a rank. Phases add
 up to the mean iteration of a rank; causes, with the reference durations, to the iteration. A change is significant if
 it exceeds scatter (the families of rows share a 1 % chance of any false one, Holm within each), 0.5 % of an iteration,
-and the uncertainty of clocks; a rank's, if it also stands out of how much the other ranks changed
+and the uncertainty of clocks; a rank's, if by as much it also stands out of how much the other ranks changed
 (`traceforge.thresholds.compare`). What comes and goes shows in the findings of both runs, not in means.
 """
 
@@ -19,7 +19,7 @@ from traceforge.compare.finding_changes import FindingChange, finding_changes
 from traceforge.compare.operation_changes import OperationChange, operation_changes
 from traceforge.compare.sides import Row, Side, query_text
 from traceforge.errors import UsageError
-from traceforge.stats import LEAST_COUNT, Values, holm, mad_sd, mean_difference, share_above, t_quantile
+from traceforge.stats import LEAST_COUNT, Values, holm, least_seen, mean_difference, prediction_reach, share_above
 from traceforge.thresholds import compare as thresholds
 from traceforge.thresholds.align import RESOLUTION_RESIDUALS
 
@@ -106,9 +106,12 @@ class Comparison:
 
     @property
     def unseen_ns(self) -> float | None:
-        """The largest change of the iteration that would not have shown, ns; None where the scatter is unknown."""
-        whole = self.iteration
-        return None if whole.low_ns is None or whole.high_ns is None else (whole.high_ns - whole.low_ns) / 2
+        """The largest change of the iteration that may well not have shown, ns; None where the scatter is unknown."""
+        if self.iteration.low_ns is None:
+            return None
+        before_ns, after_ns = self.durations_ns
+        seen_ns = least_seen(before_ns[:, None], after_ns[:, None], thresholds.FALSE_POSITIVE_RATE)
+        return max(float(seen_ns[0]), thresholds.LEAST_SHARE * self.iteration.before_ns)
 
     @property
     def pace_ns(self) -> tuple[float, float] | None:
@@ -211,8 +214,9 @@ def _changes(
         gap, p_value = abs(float(found.difference[place])), float(p_values[place])
         calls = max(side.calls.get(name, 1.0) for side in facts)
         is_unsure = bool(0 < gap < unsure_ns * calls)
-        is_large = gap >= thresholds.LEAST_SHARE * iteration_ns
-        stands_out = not family.is_by_rank or _stands_out(found.difference, place)
+        least_ns = thresholds.LEAST_SHARE * iteration_ns
+        is_large = gap >= least_ns
+        stands_out = not family.is_by_rank or _stands_out(found.difference, place, least_ns)
         is_beyond_scatter = p_value < thresholds.FALSE_POSITIVE_RATE / families
         changes.append(
             Change(
@@ -230,14 +234,15 @@ def _changes(
     return sorted(changes, key=lambda change: (not change.is_significant, -abs(change.difference_ns), change.name))
 
 
-def _stands_out(differences: Values, place: int) -> bool:
-    """Whether a rank changed more than the others did: ranks drift by a little from run to run, each its own way."""
+def _stands_out(differences: Values, place: int, least_ns: float) -> bool:
+    """Whether a rank changed otherwise than the others: each drifts by a little from run to run, in its own way."""
     others = np.delete(differences, place)
-    if len(others) < LEAST_COUNT:
+    if not len(others):
         return True
-    # Few others tell little of their scatter: as many standard deviations as Student's t of so many ranks asks for.
-    spreads = t_quantile(len(others) - 1, 1 - thresholds.RANK_DRIFT_RATE / len(differences))
-    return bool(abs(differences[place] - np.median(others)) > spreads * mad_sd(others))
+    apart = abs(differences[place] - np.median(others))
+    chance = thresholds.RANK_DRIFT_RATE / len(differences)
+    is_drift = len(others) >= LEAST_COUNT and apart <= prediction_reach(others, chance)
+    return bool(apart >= least_ns and not is_drift)
 
 
 def _together(rows: Sequence[Row]) -> list[Row]:
