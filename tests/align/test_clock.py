@@ -143,6 +143,22 @@ def test_ranks_that_never_meet_the_reference_are_tied_through_others() -> None:
     ]
 
 
+def test_a_time_since_1970_and_one_since_the_host_s_start_are_not_of_one_clock() -> None:
+    # given two ranks of one host that never meet, of which one wrote times since the host's start
+    now = 1_700_000_000_000_000_000
+    traces = [Trace(0, clock_ns=now), Trace(1, clock_ns=now + 5), Trace(2)]
+    for trace in traces:
+        trace.step(0, 0, 100).step(1, 100, 200)
+
+    store = told(*traces, stage="align")
+
+    assert rows_of(store, "SELECT rank, status FROM align.clock ORDER BY rank") == [
+        (0, "reference"),
+        (1, "shared_clock"),
+        (2, "unaligned"),
+    ]
+
+
 def test_ranks_of_one_host_that_share_no_collective_share_its_clock_roughly() -> None:
     # rank 0 ══ rank 1      rank 2 ══ rank 3      all on node0
     traces = [Trace(rank) for rank in range(4)]

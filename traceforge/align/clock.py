@@ -56,9 +56,11 @@ WHERE n < LEN(t.directions)
 ORDER BY t.run_id, t.rank, collective_id
 """
 
-# Of hosts that are not known, a file that holds several ranks may state that it has one clock for all of them.
+# Of hosts that are not known, a file that holds several ranks may state that it has one clock for all of them. A host
+# has two: one counts from 1970, the other from its start.
 _RANKS = """
-SELECT run_id, r.rank, r.host, COALESCE(r.host, p.metadata ->> '$.one_clock') AS clock
+SELECT run_id, r.rank, r.host,
+  COALESCE(r.host, p.metadata ->> '$.one_clock') || IF(r.raw_first_ns < ?, ' since its start', '') AS clock
 FROM align.rank AS r
 LEFT JOIN raw.profile AS p USING (source_id)
 ORDER BY run_id, r.rank
@@ -97,7 +99,8 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a rank of each run; adds issues for ranks that no path ties and for repairs."""
     calls = _synchronising(store.query(_CALLS))
     result: list[tuple[object, ...]] = []
-    for (run_key,), ranks in store.query(_RANKS).group_by("run_id", maintain_order=True):
+    every = store.query(_RANKS, [thresholds.EARLIEST_EPOCH_NS])
+    for (run_key,), ranks in every.group_by("run_id", maintain_order=True):
         run_id = int(str(run_key))
         by_rank = _by_rank(ranks, calls.filter(pl.col("run_id") == run_id))
         offsets = solve(by_rank)

@@ -18,7 +18,7 @@ EARLIEST_EPOCH_NS: Annotated[
     Meaning(
         "ns",
         "Smaller times (2001 and before) count from a session or boot, so that 0 is a time; else 0 stands for none.",
-        "align.rank",
+        "align.rank, align.clock",
     ),
 ] = 10**18
 
