@@ -41,10 +41,11 @@ def kernel(**args: object) -> dict[str, object]:
             "ts": 1,
             "dur": 1,
         },
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#7", "pid": 1, "tid": 1, "ts": 1.7e18, "dur": 1},
         kernel(**{"In msg nelems": 2**62, "Out msg nelems": 2**62}),
         kernel(**{"Seq": 2**70, "Group size": -(2**70), "Process Group Ranks": f"[{2**70}, 1]"}),
     ],
-    ids=["a step", "a size", "a group"],
+    ids=["a step", "a time", "a size", "a group"],
 )
 def test_a_run_with_one_odd_event_is_analysed(tmp_path: Path, odd: dict[str, object]) -> None:
     (tmp_path / "rank0.json").write_text(trace(0, odd))
@@ -64,6 +65,17 @@ def test_a_rank_beyond_all_jobs_is_no_rank(tmp_path: Path) -> None:
         add_facts(store, tmp_path)
 
         assert rows_of(store, "SELECT rank_origin FROM meta.source WHERE rank = 0 OR rank IS NULL") == [("unknown",)]
+
+
+def test_a_process_of_no_group_states_neither_rank_nor_size(tmp_path: Path) -> None:
+    # given what PyTorch answers a process that is in no group
+    (tmp_path / "a.json").write_text(trace(-1, kernel()).replace('"world_size": 2', '"world_size": -1'))
+
+    with Store(None, is_kept=False) as store:
+        add_facts(store, tmp_path)
+
+        assert rows_of(store, "SELECT rank, world_size FROM raw.profile") == [(None, None)]
+        assert rows_of(store, "SELECT world_size FROM meta.run") == [(None,)]
 
 
 def test_a_time_beyond_all_logs_is_no_time(tmp_path: Path) -> None:

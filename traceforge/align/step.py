@@ -39,7 +39,7 @@ WITH annotation AS (
   FROM align.rank AS r
   JOIN raw.event AS e USING (source_id)
   JOIN align.name_class AS c ON c.category IS NOT DISTINCT FROM e.category AND c.name = e.name
-  WHERE r.run_id = $1 AND e.phase = 'X' AND e.duration_ns > 0
+  WHERE r.run_id = $1 AND e.phase = 'X' AND e.duration_ns > 0 AND e.raw_start_ns IS NOT NULL
     AND (
       c.class = 'iteration' OR ($2 AND c.class = 'annotation' AND c.canonical_category = 'user_annotation')
       OR ($2 AND STARTS_WITH(e.name, 'Optimizer.step') AND c.canonical_category IN ('user_annotation', 'cpu_op'))

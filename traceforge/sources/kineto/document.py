@@ -164,8 +164,8 @@ class FileFacts:
     def __init__(self, members: Members) -> None:
         self._members = members
         self._distributed = _object(members.get("distributedInfo"))
-        self.rank = _int32(self._distributed.get("rank"))
-        self.world_size = _int32(self._distributed.get("world_size"))
+        self.rank = _at_least(0, self._distributed.get("rank"))
+        self.world_size = _at_least(1, self._distributed.get("world_size"))
         self.host = _text(members.get("host_name")) or None
 
     def file_frame(self, base_ns: int) -> "pl.DataFrame":
@@ -226,6 +226,12 @@ def _integer(raw: Raw | None) -> int | None:
 def _int32(raw: Raw | None) -> int | None:
     number = _integer(raw)
     return number if number is not None and abs(number) < 2**31 else None
+
+
+def _at_least(least: int, raw: Raw | None) -> int | None:
+    """A number, unless it is less: PyTorch writes -1 for the rank of a process that is in no group."""
+    number = _int32(raw)
+    return number if number is not None and number >= least else None
 
 
 def _object(raw: Raw | None) -> Members:
