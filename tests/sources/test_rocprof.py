@@ -65,6 +65,19 @@ def test_a_dispatch_is_a_kernel_joined_to_its_launch(tmp_path: Path) -> None:
     assert reading.summary.host == "node7"
 
 
+def test_a_name_that_is_no_utf_8_costs_itself_and_is_said(tmp_path: Path) -> None:
+    # given a kernel's name of which two bytes are no text
+    text = json.dumps({"rocprofiler-sdk-tool": [process(kernel_dispatch=[dispatch(150, 190)])]}).encode()
+    file = tmp_path / "908_results.json"
+    file.write_bytes(text.replace(b"gemm(float*)", b"gemm\xff\xfe"))
+
+    batches: list[Batch] = []
+    reading = Reading(RocprofSource().read(file, batches.append, ReadOptions()), batches)
+
+    assert [e["name"] for e in reading.events] == ["gemm\ufffd\ufffd"]
+    assert "rocprof_invalid_utf8" in {issue.code for issue in reading.summary.issues}
+
+
 def test_copies_and_markers_have_their_names(tmp_path: Path) -> None:
     copy = record(1, 3, kind=2, operation=1, bytes=64, dst_agent_id={"handle": 40}, src_agent_id={"handle": 39})
 

@@ -8,7 +8,7 @@ Not handled: CSV and OTF2 output; counters; a file above 512 MiB of text, as it 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -45,7 +45,7 @@ class RocprofSource:
         from traceforge.sources.rocprof.layout import FileHead
 
         text = _text(path, lambda _count: None)
-        return _names([head.metadata.pid for head in _decoded(text, FileHead, path).processes])
+        return _names([head.metadata.pid for head in _decoded(text, FileHead, path)[0].processes])
 
     def read(self, path: Path, emit: Callable[[Batch], None], options: ReadOptions) -> SourceSummary:
         """Read one process of a file: the one that the options name, or its only one.
@@ -56,12 +56,13 @@ class RocprofSource:
         from traceforge.sources.rocprof.layout import RocprofFile
         from traceforge.sources.rocprof.process import ProcessReading
 
-        found = _decoded(_text(path, options.report_progress), RocprofFile, path).processes
+        file, repairs = _decoded(_text(path, options.report_progress), RocprofFile, path)
+        found = file.processes
         names = _names([one.metadata.pid for one in found])
         process = next((one for name, one in zip(names, found, strict=True) if options.part in (None, name)), None)
         if process is None:
             raise InputUnusableError("the file names no process", where=str(path))
-        return ProcessReading(process, emit).run()
+        return ProcessReading(process, emit, repairs).run()
 
 
 SOURCE: Source = RocprofSource()
@@ -88,12 +89,18 @@ def _text(path: Path, report_progress: Callable[[int], None]) -> bytes:
     return read_whole(path, _MOST_BYTES, report_progress)
 
 
-def _decoded(text: bytes, layout: type[_Layout], path: Path) -> _Layout:
+def _decoded(text: bytes, layout: type[_Layout], path: Path) -> tuple[_Layout, Mapping[str, int]]:
+    """A decoded file, and how often it had to be repaired, by code: its writer does not escape what it is given."""
     import msgspec
 
+    from traceforge.reading.json_repair import repair_text
     from traceforge.reading.json_values import UNDECODABLE
 
     try:
-        return msgspec.json.decode(text, type=layout)
+        return msgspec.json.decode(text, type=layout), {}
+    except UNDECODABLE:
+        repaired = repair_text(text)
+    try:
+        return msgspec.json.decode(repaired.text, type=layout), repaired.counts
     except UNDECODABLE as error:
         raise InputUnusableError(f"the file is damaged: {error}", where=str(path)) from error

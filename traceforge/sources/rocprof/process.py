@@ -7,7 +7,7 @@ file's own tables. Not handled: allocations, scratch memory, page migration (cou
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
@@ -15,6 +15,7 @@ import msgspec
 import polars as pl
 
 from traceforge.reading.issue_log import IssueLog
+from traceforge.reading.json_repair import MEANINGS as REPAIRS
 from traceforge.reading.range_names import range_said
 from traceforge.reading.timeline_rows import TimelineRows
 from traceforge.records import Batch, SourceSummary
@@ -35,19 +36,26 @@ _MEANINGS = {
     "negative_duration": ("warning", "a record that ends before it starts was given the duration 0"),
     "no_launches": ("info", "the file holds no HIP calls: what the host did is not recorded (rocprofv3 --hip-trace)"),
     "not_read": ("info", "records of the file that nothing here reads"),
+    **REPAIRS,
 }
 Said = tuple[str, str, str, str, int | None, int | None]
 """Category, name, process, thread, device and stream of an event."""
 
 
 class ProcessReading:
-    """What is gathered while one process is read."""
+    """What is gathered while one process is read.
 
-    def __init__(self, process: ProfiledProcess, emit: Callable[[Batch], None]) -> None:
+    Args:
+        repairs: number of repairs of the whole file, by code.
+    """
+
+    def __init__(self, process: ProfiledProcess, emit: Callable[[Batch], None], repairs: Mapping[str, int]) -> None:
         self._process = process
         self._emit = emit
         self._rows = TimelineRows(emit)
         self._issues = IssueLog(_MEANINGS, f"{KIND}_")
+        for code, count in repairs.items():
+            self._issues.add(code, count)
         gpus = [agent for agent in process.agents if agent.type == _GPU]
         self._gpus = {agent.id.handle: number for number, agent in enumerate(gpus)}
         self._agents = {agent.id.handle: agent for agent in gpus}
