@@ -14,6 +14,11 @@ from traceforge.store.unread_formats import unread_hint
 
 COMMANDS = {
     "traces.zip": (b"PK\x03\x04", "unpack traces.zip first"),
+    "rank0.json": (b"PK\x03\x04\x14\0", "unpack rank0.json first"),
+    "rank0.json.bz2": (b"BZh91AY&SY", "unpack rank0.json.bz2 first"),
+    "traces.tar.xz": (b"\xfd7zXZ\0\0\x04", "unpack traces.tar.xz first"),
+    "rank0.json.lz4": (b"\x04\x22\x4d\x18\x64", "unpack rank0.json.lz4 first"),
+    "twice.json.gz": (gzip.compress(gzip.compress(b"{}")), "unpack twice.json.gz first"),
     "job.log": ("\ufeff# Collective".encode("utf-16-le"), "iconv -f UTF-16"),
     "job.nsys-rep": (b"\x00closed", "nsys export --type sqlite job.nsys-rep"),
     "old.qdrep": (b"", "nsys export --type sqlite old.qdrep"),

@@ -104,7 +104,12 @@ _FORMATS = (
         "{name} is a pointer of Git LFS, not the file itself: git lfs pull",
         begins=rb"version https://git-lfs\.github\.com/spec/v1\n",
     ),
-    _UnreadFormat("unpack {name} first, and give the folder", named=r"\.(?:zip|7z|rar)$"),
+    _UnreadFormat(
+        "unpack {name} first, and give the folder",
+        named=r"\.(?:zip|7z|rar)$",
+        # zip, 7-Zip, bzip2, xz, lz4, and gzip within gzip.
+        begins=rb"PK\x03\x04|7z\xbc\xaf\x27\x1c|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x04\x22\x4d\x18|\x1f\x8b\x08",
+    ),
     _UnreadFormat(
         "{name} is text of UTF-16, as PowerShell's > writes: iconv -f UTF-16 -t UTF-8",
         begins=rb"\xff\xfe[^\0]\0|\xfe\xff\0",
