@@ -317,6 +317,20 @@ def test_ranks_that_were_merged_into_one_file_are_not_taken_for_one(tmp_path: Pa
         SOURCE.read(path, lambda _batch: None, ReadOptions())
 
 
+def test_ascend_s_layers_of_one_process_are_not_taken_for_merged_ranks(tmp_path: Path) -> None:
+    # given the timeline of one rank, in which PyTorch and CANN both are labelled as of the CPU
+    layers = [(1, "Python", "CPU"), (2, "CANN", "CPU"), (3, "Ascend Hardware", "NPU")]
+    events = [OP]
+    for pid, name, label in layers:
+        events.append({"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}})
+        events.append({"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "args": {"labels": label}})
+    path = tmp_path / "trace_view.json"
+    path.write_text(json.dumps(events))
+
+    with pytest.raises(InputUnusableError, match="Ascend's timeline is not read"):
+        SOURCE.read(path, lambda _batch: None, ReadOptions())
+
+
 @pytest.mark.parametrize("beside", [{}, {"traceName": "a"}], ids=["a known category", "a key of the header"])
 def test_one_sign_of_the_profiler_makes_it_a_trace(tmp_path: Path, beside: dict[str, object]) -> None:
     path = tmp_path / "trace.json"

@@ -27,18 +27,18 @@ def refuse_others(path: Path, kinds: Kinds, tracks: TrackNames, members: Collect
     Raises:
         NoRanksTraceError: another tool wrote the events, or they are of several ranks.
     """
+    if tracks.has_process(_ASCEND):
+        raise NoRanksTraceError(
+            "Ascend's timeline is not read, as its device events have no category",
+            where=str(path),
+            hint="record the steps with traceforge.live",
+        )
     hosts = tracks.count_labelled(_HOST)
     if hosts > 1:
         raise NoRanksTraceError(
             f"traces of {hosts} processes were merged into one file: which rank did what cannot be told",
             where=str(path),
             hint="give the files that were merged, one a rank",
-        )
-    if tracks.has_process(_ASCEND):
-        raise NoRanksTraceError(
-            "Ascend's timeline is not read, as its device events have no category",
-            where=str(path),
-            hint="record the steps with traceforge.live",
         )
     if not kinds.are_of_pytorch and _HEADER_KEYS.isdisjoint(members):
         raise NoRanksTraceError(
