@@ -7,7 +7,10 @@ _MEANINGS = {
     "no_events": ("warning", "the file has an empty list of events"),
     "truncated": ("warning", "the file ends in the middle; all complete events before that place are kept"),
     "damaged_compression": ("warning", "the compressed data is damaged; what could be decompressed is read"),
-    "trailing_data": ("warning", "bytes behind the end of the trace are not read"),
+    "trailing_data": (
+        "warning",
+        "bytes behind the end of the trace are not read; a trace that begins there needs a file of its own",
+    ),
     "undecodable_event": ("error", "text between two good events is no JSON, even after repair"),
     "oversized_event": ("warning", "an event of more than 64 MiB is not read"),
     "not_an_object": ("warning", "an element of the list of events is no JSON object"),
