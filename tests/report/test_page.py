@@ -153,6 +153,19 @@ def test_where_nothing_is_certain_or_much_is_lost_the_verdict_is_not_green(
     assert report.verdict_state == state
 
 
+def test_what_all_ranks_lose_alike_is_not_green_and_has_a_label_of_its_own() -> None:
+    # given a verdict that names no culprit and a loss of all ranks
+    with borrowed(Job(late_rank=None)) as store:
+        store.execute("UPDATE attribute.verdict SET confidence = 'high', is_common = true")
+        report = report_of(store)
+
+    assert report.verdict_state == "unsure"
+    assert 'class="verdict verdict-unsure"' in report.html
+    page = texts(report.html)
+    assert "All ranks alike" in page
+    assert "that nothing else stands out" in page
+
+
 def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:
     with empty_store() as store:
         report = report_of(store)

@@ -6,5 +6,5 @@ CAUSE = Cause(
     name="checkpoint_pause",
     mode="runtime_control_plane",
     phrase="writes a checkpoint",
-    next_step="Write checkpoints asynchronously, or from all ranks at the same time; check {subject}'s storage.",
+    next_step="Write checkpoints asynchronously, and no rank later than the others; check {subject}'s storage.",
 )

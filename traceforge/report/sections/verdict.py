@@ -252,7 +252,8 @@ def _job_tiles(context: Context) -> list[Tile]:
     if (baseline := _baseline_tile(context)) is not None:
         tiles.append(baseline)
     if verdict is not None and verdict.shown_confidence:
-        what = "that nothing else stands out" if verdict.is_unbalanced else "that no rank and no cause stands out"
+        is_led = verdict.is_unbalanced or verdict.is_common
+        what = "that nothing else stands out" if is_led else "that no rank and no cause stands out"
         tiles.append(Tile(verdict.shown_confidence, "Confidence", what))
     return tiles
 
