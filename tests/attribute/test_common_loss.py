@@ -103,3 +103,15 @@ def test_a_device_that_computes_most_of_the_time_still_loses_the_rest() -> None:
     assert "the device computes 84 % of each 100 ms step" in str(explanation)
     assert "For 10 % of the step nothing but communication runs." in str(explanation)
     assert str(step).startswith("Overlap communication with compute")
+
+
+def test_what_no_call_explains_is_told_of_a_device_that_computes_most_of_the_time() -> None:
+    # given kernels whose launches were not recorded, in 90 ms of 100
+    trace = Trace(0)
+    for n in range(STEPS):
+        trace.step(n, n * 100 * MS, (n + 1) * 100 * MS)
+        trace.unlaunched_kernel(n * 100 * MS, (n * 100 + 90) * MS, "gemm")
+
+    ((_, headline, _, step, _),) = rows_of(told(trace), VERDICT)
+    assert "For 10 % of the step nothing runs, and no call of the host is recorded." in str(headline)
+    assert str(step).startswith("Record the stacks of the host")

@@ -12,7 +12,7 @@ from traceforge.attribute import bound_words
 from traceforge.attribute.copies import Copies, CopiesAlone
 from traceforge.attribute.exposed import Exposed, ExposedTransfers
 from traceforge.attribute.finding_function import StallingFunction, stalling_function
-from traceforge.attribute.late_launch import LateLaunches, late_launches, phrases
+from traceforge.attribute.late_launch import LateLaunches, late_launches, phrase_of, phrases
 from traceforge.attribute.memory_work import MemoryBoundWork
 from traceforge.attribute.mixed_formats import profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -190,11 +190,10 @@ def _beside_kernels(parts: Parts, computing: float, facts: Facts, store: Store, 
     if largest is None or largest["share"] < thresholds.BOUND_SHARE or largest["share"] > computing:
         return "", ""
     bound, late = largest["bound"], _late(store, *place) if largest["bound"] == "launch_bound" else None
-    phrase = phrases(late)[1] if bound == "launch_bound" else bound_words.words_of(bound)[1]
     asked = "idle" if bound == "unexplained" else bound
     usual = step_of(facts["profilers"], asked, bound_words.NEXT_STEPS.get(asked, bound_words.SEE_ALL))
     step = _launch_step(late, facts) if bound == "launch_bound" else usual
-    return f" For {format_share(largest['share'])} of the step {phrase}.", step
+    return f" For {format_share(largest['share'])} of the {_whole(facts)} {phrase_of(bound, late)}.", step
 
 
 def _launch_step(late: LateLaunches | None, facts: Facts) -> str:
@@ -254,6 +253,11 @@ def _step(parts: Parts, facts: Facts) -> str:
     return f"of each {lasting} step" if facts["is_marked"] else f"of the {lasting} recorded without steps"
 
 
+def _whole(facts: Facts) -> str:
+    """What shares are of: nobody who marks no steps knows of one."""
+    return "step" if facts["is_marked"] else "time"
+
+
 def _of_nothing(parts: Parts, facts: Facts) -> str:
     """No device works and the host does nothing that is known to be work of the job."""
     activity = facts.get("host_activity")
@@ -302,8 +306,8 @@ def _of_part(named: Mapping[str, Any], computing: float, parts: Parts, facts: Fa
     if is_launch and not told and facts.get("calls"):
         calls = round(facts["calls"])
         text += f" ({calls:,} {'kernel' if calls == 1 else 'kernels'} in it, {format_ns(facts['mean_ns'])} on average)"
-    whole = "step" if facts["is_marked"] else "time"
     spins = ", counting kernels that wait for other ranks" if named["bound"] in _SPINNING else ""
+    whole = _whole(facts)
     text += f". The device is busy {format_share(facts['busy'])} of the {whole}{spins}." if who == "device" else "."
     if told:
         text += f" {told}"

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from traceforge.attribute import bound_words
 from traceforge.attribute.host_text import HostBound, needed_by_hosts
-from traceforge.attribute.late_launch import late_launches, phrases
+from traceforge.attribute.late_launch import late_launches, phrase_of
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
@@ -69,8 +68,7 @@ def common_losses(store: Store) -> dict[int, list[CommonLoss]]:
     found: dict[int, list[CommonLoss]] = {}
     for run_id, bound, share in store.rows(_ALIKE, [thresholds.COMMON_LOSS_SHARE, thresholds.ALIKE_PART]):
         late = store.once(late_launches, run_id) if bound == "launch_bound" else None
-        phrase = phrases(late)[1] if bound == "launch_bound" else bound_words.words_of(bound)[1]
-        found.setdefault(run_id, []).append(CommonLoss(phrase, share, bound == _TRANSFERS))
+        found.setdefault(run_id, []).append(CommonLoss(phrase_of(bound, late), share, bound == _TRANSFERS))
     return found
 
 

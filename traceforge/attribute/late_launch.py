@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceforge.align.clock_course import ClockCourse, read_course
+from traceforge.attribute.bound_words import words_of
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.timeline.layers import length_ns, union
@@ -125,6 +126,11 @@ class LateLaunches:
 def phrases(late: LateLaunches | None) -> tuple[str, str, str]:
     """Title, what happens, and the next step, also where nobody looked at the host."""
     return late.phrases if late else _UNSEEN
+
+
+def phrase_of(bound: str, late: LateLaunches | None) -> str:
+    """What happens during a part of the step, such as `the device is idle while the host loads data`."""
+    return phrases(late)[1] if bound == "launch_bound" else words_of(bound)[1]
 
 
 def late_launches(store: Store, run_id: int) -> LateLaunches | None:
