@@ -93,6 +93,16 @@ def test_ranks_are_not_taken_for_local_ones_of_files(stated: dict[str, object]) 
     assert guess(*local_files("node{}_rank{}.json.gz", "file_name", **stated)) is None
 
 
+@pytest.mark.parametrize("origin", [None, "file_name"])
+def test_places_on_parallel_axes_go_before_a_rank_that_names_repeat(origin: str | None) -> None:
+    # given what vLLM writes of two replicas, each of which counts its own ranks, or none
+    said = [{"path": f"dp{dp}_pp0_tp{tp}_dcp0_ep0_rank{tp}.17.json", "rank": tp if origin else None,
+             "rank_origin": origin}
+            for dp in (1, 0) for tp in (0, 1)]  # fmt: skip
+
+    assert guess(*said) == ("rank_from_axes", [2, 3, 0, 1])
+
+
 def test_hosts_of_unequal_numbers_of_ranks_are_not_put_together() -> None:
     # given three files of host 10 and one of host 2
     said = [*local_files("node{}_rank{}.json.gz", "file_name")[:3],

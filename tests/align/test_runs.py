@@ -148,6 +148,14 @@ def test_windows_of_names_that_count_the_ranks_of_each_host_are_runs_of_all_host
     assert _runs(*said) == [("window 1", [0, 1, 2, 3]), ("window 2", [4, 5, 6, 7])]
 
 
+def test_windows_of_names_that_hold_places_on_parallel_axes_are_runs_of_all_ranks() -> None:
+    # given what SGLang writes of its two phases, an hour apart, without a rank inside
+    said = [{"path": f"1753.{n}-TP-{tp}-{phase}.trace.json.gz", "raw_first_ns": at, "raw_last_ns": at + HOUR}
+            for n, (phase, at) in enumerate((("EXTEND", 1), ("DECODE", 2 * HOUR))) for tp in (0, 1)]  # fmt: skip
+
+    assert _runs(*said) == [("window 1", [0, 1]), ("window 2", [2, 3])]
+
+
 def test_jobs_of_one_rank_each_in_one_folder_are_runs_by_process() -> None:
     # given a sweep: every file states rank 0 of 1, the process is in the handler's name
     sweep = [{"path": f"sweep/a_{70 + n}.170000000000.pt.trace.json", "rank": 0, "stated_ranks": 1} for n in range(3)]

@@ -2,7 +2,8 @@
 
 It is a guess, and is said to be one. Idea: the surest first. Launchers write a rank into names (`report_3.sqlite`):
 numbers that follow one another, in files that were recorded at one time. Nsight Systems counts its reports from 1 on
-(`report1.sqlite`), and some launchers count the ranks of each host (see `local_rank`). Else where each file used one
+(`report1.sqlite`), inference engines name a place on each parallel axis (see `named_axes`), and some launchers count
+the ranks of each host (see `local_rank`). Else where each file used one
 device of its own, the devices of a host stand for its ranks. Else, where each process was shown one device and calls it
 0, launchers start processes in the order of ranks. Without a device of its own, only what ran collectives is taken for
 a rank.
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from traceforge.align.local_rank import by_local_rank, natural
+from traceforge.align.named_axes import by_axes
 from traceforge.align.trace_ranks import numbered
 from traceforge.store.naming import process_in_name
 from traceforge.thresholds import align as thresholds
@@ -23,6 +25,10 @@ from traceforge.thresholds import align as thresholds
 _NAMES = (
     "no file states a rank; the only number in which their names differ is taken for that of one job (counted from 1, "
     "it is one more than the rank)"
+)
+_AXES = (
+    "no file states a rank of its own; their names state a place on each parallel axis, and ranks are counted along "
+    "tensor-parallel places first, then context, pipeline and data parallel ones"
 )
 _LOCAL = (
     "names count the ranks of each host, and the files are as many as their communicator has ranks; taken for the "
@@ -53,14 +59,21 @@ def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
         files: columns source_id, path, rank, rank_origin, host, first_device, last_device, raw_first_ns, raw_last_ns,
             process, communicates and stated_ranks.
     """
-    are_unknown = files["rank"].is_null().all()
     files = with_processes(files)
-    if are_unknown and (ranks := _by_name(files)) is not None:
+    return _by_what_names_count(files) or (_by_hardware(files) if files["rank"].is_null().all() else None)
+
+
+def _by_what_names_count(files: pl.DataFrame) -> GuessedRanks | None:
+    if (ranks := _by_axes(files)) is not None:
+        return GuessedRanks(ranks, "rank_from_axes", _AXES)
+    if files["rank"].is_null().all() and (ranks := _by_name(files)) is not None:
         return GuessedRanks(ranks, "rank_from_name", _NAMES)
     if (ranks := by_local_rank(files)) is not None and _overlap(files):
         return GuessedRanks(ranks, "rank_from_local_rank", _LOCAL)
-    if not are_unknown:
-        return None
+    return None
+
+
+def _by_hardware(files: pl.DataFrame) -> GuessedRanks | None:
     if (ranks := _by_device(files)) is not None:
         return GuessedRanks(ranks, "rank_from_device", _ONE_HOST if files["host"].n_unique() == 1 else _HOSTS)
     if (ranks := _by_process(files)) is not None:
@@ -96,6 +109,14 @@ def without_shared_names(files: pl.DataFrame) -> pl.DataFrame:
 
 def _folder() -> pl.Expr:
     return pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+
+
+def _by_axes(files: pl.DataFrame) -> pl.Series | None:
+    """Places on parallel axes, of files that state no rank or repeat one that their names hold."""
+    are_repeated = files["rank"].n_unique() < files.height and (files["rank_origin"] == "file_name").all()
+    if not (files["rank"].is_null().all() or are_repeated) or not files["communicates"].all() or not _overlap(files):
+        return None
+    return by_axes(files)
 
 
 def _by_name(files: pl.DataFrame) -> pl.Series | None:

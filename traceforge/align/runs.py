@@ -25,6 +25,7 @@ from traceforge.align.companions import logs_of_other_hosts, runs_of_companions
 from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
+from traceforge.align.named_axes import places
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -211,7 +212,7 @@ def _of_job(files: pl.DataFrame) -> list[RunFiles]:
     files = without_shared_names(files)
     if guessed_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
-    if windows := _windows_of_processes(files):
+    if windows := _windows_of_processes(files) or _windows_of_axes(files):
         return windows
     known = with_processes(files.filter(pl.col("rank").is_not_null())).sort("raw_first_ns", "source_id")
     groups = list(_by_window(known))
@@ -230,9 +231,20 @@ def _windows_of_processes(files: pl.DataFrame) -> list[RunFiles]:
     """Files without ranks by window of the profiler, the fullest first; none where those of one are not told apart."""
     files = with_processes(files)
     process = files.select(pl.struct("host", "process").rank("dense")).to_series()
-    if files["rank"].is_not_null().any() or files["process"].has_nulls() or process.n_unique() == files.height:
+    return [] if files["process"].has_nulls() else _windows_without_ranks(files, process)
+
+
+def _windows_of_axes(files: pl.DataFrame) -> list[RunFiles]:
+    """The same, where names hold places on parallel axes."""
+    place = places(files)
+    return [] if place is None else _windows_without_ranks(files, place)
+
+
+def _windows_without_ranks(files: pl.DataFrame, place: pl.Series) -> list[RunFiles]:
+    """Files without ranks by window, where something else counts what may be ranks; a window has each once."""
+    if files["rank"].is_not_null().any() or place.n_unique() == files.height:
         return []
-    found = list(_by_window(files.with_columns(rank=process).sort("raw_first_ns", "source_id")))
+    found = list(_by_window(files.with_columns(rank=place).sort("raw_first_ns", "source_id")))
     if any(guessed_ranks(files.filter(pl.col("source_id").is_in(one.files))) is None for one in found):
         return []
     return sorted(found, key=lambda one: -len(one.files))
