@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
+from traceforge.align.misstated_rank import MISSTATED, without_misstated_ranks
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -42,6 +43,7 @@ SELECT
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
   c.source_id IS NOT NULL AS communicates,
   GREATEST(p.world_size, t.ranks) AS stated_ranks,
+  p.world_size,
   i.raw_until_ns AS raw_intact_ns,
   i.source_id IS NOT NULL AND i.raw_until_ns IS NULL AS is_useless
 FROM meta.source AS s
@@ -80,7 +82,11 @@ def _with_stated_hosts(store: Store, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
-    files = without_shared_names(files)
+    stated = without_shared_names(files)
+    files = without_misstated_ranks(stated)
+    if not files["rank"].equals(stated["rank"]):
+        issue = Issue("rank_misstated", "warning", files.height, files["path"][0], MISSTATED)
+        store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))

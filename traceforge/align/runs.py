@@ -25,6 +25,7 @@ from traceforge.align.companions import logs_of_other_hosts, runs_of_companions
 from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
+from traceforge.align.misstated_rank import without_misstated_ranks
 from traceforge.align.named_axes import places
 from traceforge.align.trace_ranks import workloads
 from traceforge.records import Issue
@@ -59,6 +60,7 @@ SELECT
   TRY_CAST(p.metadata->>'process' AS BIGINT) AS process,
   c.source_id IS NOT NULL AS communicates,
   GREATEST(p.world_size, t.ranks) AS stated_ranks,
+  p.world_size,
   p.metadata->>'job' AS job,
   n.communicators
 FROM meta.source AS s
@@ -209,7 +211,7 @@ def divided(files: pl.DataFrame) -> list[RunFiles]:
 
 def _of_job(files: pl.DataFrame) -> list[RunFiles]:
     """Files by run where they may be of one job, the one with most ranks first."""
-    files = without_shared_names(files)
+    files = without_misstated_ranks(without_shared_names(files))
     if guessed_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
     if windows := _windows_of_processes(files) or _windows_of_axes(files):
