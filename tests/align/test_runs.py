@@ -156,6 +156,29 @@ def test_windows_of_names_that_hold_places_on_parallel_axes_are_runs_of_all_rank
     assert _runs(*said) == [("window 1", [0, 1]), ("window 2", [2, 3])]
 
 
+def test_of_two_launches_the_later_keeps_the_name_but_for_one_of_fewer_ranks() -> None:
+    # given what PyTorch's handler wrote on two days, the second time of both ranks or one
+    now = 1_767_268_800 * 10**9
+
+    def of_days(later_ranks: int) -> list[tuple[str, list[int]]]:
+        ranks = ((0, range(2)), (24 * HOUR, range(later_ranks)))
+        return _runs(*(
+            {"path": f"a_{7 + rank + day // HOUR}.17.pt.trace.json", "rank": rank, "raw_first_ns": now + day,
+             "raw_last_ns": now + day + 1}
+            for day, own in ranks for rank in own
+        ))  # fmt: skip
+
+    assert of_days(2) == [("window 2", [2, 3]), ("earlier job of 2026-01-01 12:00 UTC, window 1", [0, 1])]
+    assert of_days(1) == [("window 1", [0, 1]), ("later job of 2026-01-02 12:00 UTC, window 2", [2])]
+
+
+def test_replicas_of_an_engine_that_count_ranks_anew_are_runs_of_their_own() -> None:
+    said = [{"path": f"dp{dp}_pp0_tp{tp}_rank{tp}.17.json", "rank": tp, "rank_origin": "metadata", "stated_ranks": 2}
+            for dp in (0, 1) for tp in (0, 1)]  # fmt: skip
+
+    assert _runs(*said) == [("DP 0", [0, 1]), ("DP 1", [2, 3])]
+
+
 def test_jobs_of_one_rank_each_in_one_folder_are_runs_by_process() -> None:
     # given a sweep: every file states rank 0 of 1, the process is in the handler's name
     sweep = [{"path": f"sweep/a_{70 + n}.170000000000.pt.trace.json", "rank": 0, "stated_ranks": 1} for n in range(3)]

@@ -54,6 +54,11 @@ def by_axes(files: pl.DataFrame) -> pl.Series | None:
     return pl.Series(ranks, dtype=pl.Int32) if sorted(ranks) == list(range(count)) else None
 
 
+def replica(name: str) -> int | None:
+    """The data-parallel place that the name of a file holds; None where it holds none."""
+    return next((int(place) for axis, place in _AXIS.findall(name) if axis.lower() == "dp"), None)
+
+
 def _rank(place: dict[str, int], axes: Sequence[str], sizes: dict[str, int]) -> int:
     rank, stride = 0, 1
     for axis in axes:

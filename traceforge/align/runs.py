@@ -4,9 +4,9 @@ A rank has one file in a run. Files of one rank that were recorded at other time
 another job) are other runs; so are files of one host that were recorded at other times (left by an earlier job), files
 of the same time that lie in another folder, are of another host that has all ranks, or of another job of one rank, and
 each file without a rank that nothing tells from others (see `guessed_rank`).
-The run with most ranks, of equals one that has all it states, then the earliest, keeps the name that was given; others
-are named after it, such as `job [window 2]`. Execution traces without a timeline are divided by what their names say
-(see `trace_ranks`).
+The run with most ranks, of equals one that has all it states, then one of the latest launch (see `launches`), then the
+earliest, keeps the name that was given; others are named after it, such as `job [window 2]`. Execution traces without a
+timeline are divided by what their names say (see `trace_ranks`).
 Files that state different jobs are different runs, too (see `jobs`); files beside timelines are of these files' run
 (see `companions`).
 Not handled: jobs at the same time in one folder, and on the same hosts, that state nothing of it (one file a rank is
@@ -14,16 +14,19 @@ used, see align.rank).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
+from typing import Any
 
 import polars as pl
 
 from traceforge.align.companions import logs_of_other_hosts, runs_of_companions
 from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
+from traceforge.align.jobs_of_one_time import jobs_of_one_time
+from traceforge.align.launches import called, launches
 from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
 from traceforge.align.misstated_rank import without_misstated_ranks
 from traceforge.align.named_axes import places
@@ -132,10 +135,17 @@ _Span = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """Files that make one run: what tells them from others (empty where nothing does), and their source_id."""
+    """Files that make one run.
+
+    Attributes:
+        label: what tells them from others; empty where nothing does.
+        files: their source_id.
+        launch_ns: when the job that recorded them began to record; 0 where all files may be of one.
+    """
 
     label: str
     files: Sequence[int]
+    launch_ns: int = 0
 
 
 def split_runs(store: Store, run_id: int) -> None:
@@ -225,8 +235,7 @@ def _of_job(files: pl.DataFrame) -> list[RunFiles]:
         count = len({ranks[one] for one in group.files})
         return -count, count < max(stated[one] or 0 for one in group.files)
 
-    groups.sort(key=place)
-    return [*groups, *_by_folder(files.filter(pl.col("rank").is_null()))]
+    return [*_in_order(groups, place), *_by_folder(files.filter(pl.col("rank").is_null()))]
 
 
 def _windows_of_processes(files: pl.DataFrame) -> list[RunFiles]:
@@ -249,7 +258,13 @@ def _windows_without_ranks(files: pl.DataFrame, place: pl.Series) -> list[RunFil
     found = list(_by_window(files.with_columns(rank=place).sort("raw_first_ns", "source_id")))
     if any(guessed_ranks(files.filter(pl.col("source_id").is_in(one.files))) is None for one in found):
         return []
-    return sorted(found, key=lambda one: -len(one.files))
+    return _in_order(found, lambda one: -len(one.files))
+
+
+def _in_order(groups: Sequence[RunFiles], place: Callable[[RunFiles], Any]) -> list[RunFiles]:
+    """Those of the first place first, of equals those of the latest launch; others are called by when that was."""
+    found = sorted(groups, key=lambda one: (place(one), -one.launch_ns))
+    return [replace(one, label=called(one.label, one.launch_ns, found[0].launch_ns)) for one in found]
 
 
 def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
@@ -269,34 +284,16 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
         return
     spans = known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows()
     number = window_numbers(spans, are_apart=_lie_apart(known))
-    folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
-    windows = known.with_columns(window=pl.Series(number), folder=folder).partition_by("window", maintain_order=True)
-    for place, window in enumerate(windows, start=1):
+    windows = known.with_columns(window=pl.Series(number)).partition_by("window", maintain_order=True)
+    for place, (window, start) in enumerate(zip(windows, launches(windows), strict=True), start=1):
         label = f"window {place}" if len(windows) > 1 else ""
         repeats = window["rank"].n_unique() < window.height and guessed_ranks(window) is None
         if not repeats:
-            yield RunFiles(label or "files", window["source_id"].to_list())
+            yield RunFiles(label or "files", window["source_id"].to_list(), start)
             continue
-        for (path,), own in window.group_by("folder", maintain_order=True):
-            for host, files in _by_host(own):
-                named = ", ".join(filter(None, [label, PurePosixPath(str(path)).name, host]))
-                yield RunFiles(named or "files", files["source_id"].to_list())
-
-
-def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """Files by host, where each has the same ranks, more than one, once each: two jobs of one time, a host each.
-
-    Files that all state a job of one rank are jobs of their own, but for a rank that two tools recorded.
-    """
-    is_alone = (files["stated_ranks"] == 1).fill_null(value=False).all()
-    if is_alone and not files["process"].has_nulls() and files["process"].n_unique() == files.height > 1:
-        return [(f"process {process}", own) for (process,), own in files.group_by("process", maintain_order=True)]
-    hosts = files.partition_by("host", maintain_order=True)
-    ranks = {tuple(own["rank"].sort()) for own in hosts}
-    are_alike = len(hosts) > 1 and len(ranks) == 1 and not files["host"].has_nulls()
-    if not are_alike or any(len(own) == 1 or len(set(own)) < len(own) for own in ranks):
-        return [("", files)]
-    return [(f"host {own['host'][0]}", own) for own in hosts]
+        for told, files in jobs_of_one_time(window):
+            named = ", ".join(filter(None, [label, told]))
+            yield RunFiles(named or "files", files["source_id"].to_list(), start)
 
 
 def _lie_apart(files: pl.DataFrame) -> bool:

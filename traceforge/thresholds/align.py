@@ -131,6 +131,14 @@ UNSTEADY_ENDS_NS: Annotated[
 LEAST_WINDOW_GAP_NS: Annotated[
     int, Meaning("ns", "Files that begin this long after all others end are of another window.", "align.rank")
 ] = 1_000_000_000
+LEAST_LAUNCH_GAP_NS: Annotated[
+    int,
+    Meaning(
+        "ns",
+        "Windows of unknown processes that begin so long after all others end are of another launch.",
+        "meta.run.run_name",
+    ),
+] = 3_600_000_000_000
 LEAST_STEPS: Annotated[int, Meaning("repetitions", "What repeats less often is no training step.", "align.step")] = 3
 DISTINCT_CHANGE_RATIO: Annotated[
     float,

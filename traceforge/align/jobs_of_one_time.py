@@ -1,0 +1,50 @@
+"""Files of one stretch of time that repeat a rank, by job. In: files as rows. Out: files by job, and what tells each.
+
+Jobs of one time lie in folders of their own, or are of hosts that have all ranks each; replicas of an inference engine,
+whose ranks begin anew in each, are told by the data-parallel place in their names. What is left of a rank with several
+files is a copy, or was recorded by another tool.
+"""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import polars as pl
+
+from traceforge.align.named_axes import replica
+
+
+def jobs_of_one_time(files: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Files by job, each with what to call it, which may be empty.
+
+    Args:
+        files: columns path, host, rank, process and stated_ranks.
+    """
+    folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
+    for (path,), own in files.with_columns(folder=folder).group_by("folder", maintain_order=True):
+        for told, parts in _by_replica(own) or _by_host(own):
+            yield ", ".join(filter(None, [PurePosixPath(str(path)).name, told])), parts
+
+
+def _by_replica(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Files by the replica that their names state, where each has a rank once; none where one does not."""
+    replicas = [replica(PurePosixPath(path).name) for path in files["path"]]
+    parts = files.with_columns(replica=pl.Series(replicas, dtype=pl.Int64)).partition_by("replica", maintain_order=True)
+    if None in replicas or len(parts) < 2 or any(own["rank"].n_unique() < own.height for own in parts):
+        return []
+    return [(f"DP {own['replica'][0]}", own.drop("replica")) for own in parts]
+
+
+def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Files by host, where each has the same ranks, more than one, once each: two jobs of one time, a host each.
+
+    Files that all state a job of one rank are jobs of their own, but for a rank that two tools recorded.
+    """
+    is_alone = (files["stated_ranks"] == 1).fill_null(value=False).all()
+    if is_alone and not files["process"].has_nulls() and files["process"].n_unique() == files.height > 1:
+        return [(f"process {process}", own) for (process,), own in files.group_by("process", maintain_order=True)]
+    hosts = files.partition_by("host", maintain_order=True)
+    ranks = {tuple(own["rank"].sort()) for own in hosts}
+    are_alike = len(hosts) > 1 and len(ranks) == 1 and not files["host"].has_nulls()
+    if not are_alike or any(len(own) == 1 or len(set(own)) < len(own) for own in ranks):
+        return [("", files)]
+    return [(f"host {own['host'][0]}", own) for own in hosts]
