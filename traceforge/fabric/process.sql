@@ -9,7 +9,7 @@ CREATE OR REPLACE TABLE fabric.process (
   source_id,
   -- Joins raw.nccl_process.process_id within the source.
   process_id,
-  -- Host name as printed.
+  -- Host name as printed, or as fabric.process_host tells hosts of one name apart.
   host,
   -- Operating system's process id.
   pid,
@@ -34,13 +34,14 @@ headless AS (
 )
 SELECT
   s.run_id,
-  CAST(DENSE_RANK() OVER (PARTITION BY s.run_id ORDER BY p.host, p.pid) - 1 AS INTEGER),
-  p.source_id, p.process_id, p.host, p.pid,
+  CAST(DENSE_RANK() OVER (PARTITION BY s.run_id ORDER BY w.host, p.pid) - 1 AS INTEGER),
+  p.source_id, p.process_id, w.host, p.pid,
   COALESCE(p.launcher_rank, CASE WHEN c.processes = 1 THEN s.rank END),
   COALESCE(own.nccl_version, h.nccl_version)
 FROM raw.nccl_process AS p
+JOIN fabric.process_host AS w USING (source_id, process_id)
 JOIN meta.source AS s USING (source_id)
 JOIN counted AS c USING (source_id)
 LEFT JOIN stated AS own ON own.source_id = p.source_id AND own.process_id = p.process_id
 LEFT JOIN headless AS h ON h.source_id = p.source_id
-ORDER BY s.run_id, p.host, p.pid, p.source_id, p.process_id
+ORDER BY s.run_id, w.host, p.pid, p.source_id, p.process_id
