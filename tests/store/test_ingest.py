@@ -98,6 +98,27 @@ def test_files_of_no_known_kind_are_counted_together(tmp_path: Path) -> None:
     assert rows_of(store, ISSUES) == [(None, "file_not_recognised", "info", 2, str(notes[0]))]
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        pytest.param("", "it is empty", id="empty"),
+        pytest.param("<Error/>", "it is called like a trace beside it, and holds none of a known kind", id="no trace"),
+    ],
+)
+def test_a_file_that_is_called_like_the_traces_beside_it_failed(tmp_path: Path, content: str, why: str) -> None:
+    # given ranks 0 and 1, and what a full disk or a failed download left of rank 1
+    good, bad = write(tmp_path / "rank0.json", "forward", rank=0), tmp_path / "rank1.json.gz"
+    bad.write_text(content)
+    store = Store(None, is_kept=False)
+
+    result = ingest_story(store, [good, bad])
+
+    assert result.unrecognised == (bad,)
+    assert rows_of(store, "SELECT code, severity, first_at, detail FROM meta.issue") == [
+        ("file_failed", "error", str(bad), why)
+    ]
+
+
 def test_the_same_folder_again_does_not_count_its_strangers_twice(tmp_path: Path) -> None:
     good, note = write(tmp_path / "a.json", "forward", rank=0), tmp_path / "notes.txt"
     note.write_text("notes")

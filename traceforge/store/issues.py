@@ -3,6 +3,7 @@
 Not handled: what was lost inside a file that was read; its own reader says that.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import polars as pl
 
 from traceforge.archives import Archive
 from traceforge.errors import NoRanksTraceError, TraceforgeError
-from traceforge.files import archives_of
+from traceforge.files import archives_of, size_bytes
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.unread_formats import unread_hint
@@ -20,7 +21,9 @@ _FORGET = """
 DELETE FROM meta.issue
 WHERE run_id = ? AND source_id IS NULL AND stage = 'ingest' AND LIST_CONTAINS(?, first_at)
 """
+_PATHS = "SELECT path FROM meta.source WHERE run_id = ? ORDER BY source_id"
 _MOST_NAMES = 20
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,26 @@ def note_unused(store: Store, run_id: int, shown: Callable[[Path], str], unused:
     """Write what was left out; what an earlier ingest noted of the same files is judged anew."""
     store.execute(_FORGET, [run_id, list(unused.listing.names)])
     issues = [_issue_of(shown(path), error) for path, error in unused.failed]
-    if unused.unrecognised:
-        names = _listed([shown(path) for path in unused.unrecognised])
+    forms = {_form(path) for (path,) in store.rows(_PATHS, [run_id])}
+    missed = [path for path in unused.unrecognised if _form(shown(path)) in forms]
+    issues += [_missed(shown(path), size_bytes(path)) for path in missed]
+    if strangers := [path for path in unused.unrecognised if path not in missed]:
+        names = _listed([shown(path) for path in strangers])
         detail = f"files that are no trace of a known kind were left out: {names}"
-        detail += f"; {hint}" if (hint := unread_hint(unused.unrecognised)) else ""
-        first = shown(unused.unrecognised[0])
-        issues.append(Issue("file_not_recognised", "info", len(unused.unrecognised), first, detail))
+        detail += f"; {hint}" if (hint := unread_hint(strangers)) else ""
+        issues.append(Issue("file_not_recognised", "info", len(strangers), shown(strangers[0]), detail))
     store.append("meta.issue", issue_rows(run_id, None, "ingest", [*issues, *unused.listing.issues]))
+
+
+def _form(name: str) -> str:
+    """What a name shares with those of the other ranks, and with itself compressed."""
+    return _NUMBER.sub("#", name.removesuffix(".gz").removesuffix(".zst"))
+
+
+def _missed(name: str, size: int) -> Issue:
+    """A file that is called like the traces beside it, and holds none."""
+    what = "it is empty" if size == 0 else "it is called like a trace beside it, and holds none of a known kind"
+    return Issue("file_failed", "error", 1, name, what)
 
 
 def _issue_of(name: str, error: TraceforgeError) -> Issue:
