@@ -308,17 +308,6 @@ def test_integers_that_do_not_fit_become_null_and_are_counted(read_kineto: Read)
     assert reading.issue("kineto_out_of_range").count == 5
 
 
-def test_a_trace_whose_times_are_nanoseconds_is_refused_with_what_to_do(read_kineto: Read) -> None:
-    # given ns since 1970 in the place of µs, beside one event of another time
-    now = 1_700_000_000_000_000_000
-    events = [{"ph": "X", "name": "gemm", "cat": "kernel", "ts": now + number, "dur": 5} for number in range(3)]
-
-    with pytest.raises(InputUnusableError, match="these look like ns") as raised:
-        read_kineto([*events, {"ph": "X", "name": "b", "ts": 1}])
-
-    assert raised.value.hint == "divide each ts and dur by 1000"
-
-
 def test_a_negative_duration_becomes_zero_and_is_counted(read_kineto: Read) -> None:
     reading = read_kineto([{"ph": "X", "ts": 1, "dur": 2}, {"ph": "X", "ts": -1.5, "dur": -0.5}])
     assert [row["duration_ns"] for row in reading.events] == [2000, 0]
