@@ -33,7 +33,7 @@ ORDER BY w.rank, w.start_ns
 """
 
 _AROUND = ("operation", "annotation", "module")
-_MOST_AT_ONCE = 131_072
+_MOST_AT_ONCE = 32_768
 JOINED = ("operation", "graph_launch", "no_operation", "no_launch", "no_correlation", "host")
 """How a call is joined to an operation, or why not."""
 _OPERATION, _GRAPH, _NO_OPERATION, _NO_LAUNCH, _NO_CORRELATION, _HOST = range(len(JOINED))

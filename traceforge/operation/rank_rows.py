@@ -54,7 +54,7 @@ WHERE source_id IN (SELECT UNNEST($1)) AND source_id BETWEEN $2 AND $3 AND kind_
 """
 # Kinds as stretches of their numbers: a rank with as many names as events has a hundred thousand of them.
 _IN_STRETCHES = "SELECT UNNEST(RANGE(one[1], one[2])) FROM (SELECT UNNEST($4) AS one)"
-_AT_ONCE = 131_072
+_AT_ONCE = 65_536
 _LASTING, _LINK = "COALESCE(duration_ns, -1) AS duration_ns", "COALESCE(correlation, -1) AS correlation"
 _BETWEEN = " AND raw_start_ns >= $5 AND raw_start_ns < $6"
 _PIECE = " AND event_id >= {first} AND event_id < {behind}"

@@ -11,7 +11,7 @@ import ctypes
 import os
 from pathlib import Path
 
-_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+_MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
 # jemalloc, as polars builds it in, else keeps free pages for ten seconds and longer.
 _OF_POLARS, _AT_ONCE = "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0"
 # What polars, imported by the process that started this one, has left there of its own.
@@ -69,3 +69,4 @@ def give_back_large_arrays() -> None:
     except (AttributeError, OSError, TypeError):
         return
     mallopt(ctypes.c_int(_MMAP_THRESHOLD), ctypes.c_int(_LARGE_BYTES))
+    mallopt(ctypes.c_int(_ARENA_MAX), ctypes.c_int(1))
