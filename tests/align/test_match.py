@@ -233,6 +233,29 @@ class TestGroups:
 
         assert [ranks for _, ranks, _ in rows_of(store, JOINED)] == [[0, 1], [0, 1], [2, 3], [2, 3]]
 
+    def test_a_kernel_of_sends_and_receives_alone_is_of_no_group_where_the_job_has_a_pipeline(self) -> None:
+        # Two stages of two replicas in step: ranks 0 and 1 send to 2 and 3, all at once; then the replicas meet.
+        # every rank   |send_recv 10 – 20 ms|   |all_reduce 30 – 40 ms|
+        groups = [("1", "dp", [0, 1]), ("2", "dp", [2, 3])]
+        pipelines = [("3", "PIPELINE_MODEL_PARALLEL_GROUP", [0, 2]), ("4", "PIPELINE_MODEL_PARALLEL_GROUP", [1, 3])]
+
+        def kernels(listed: Sequence[tuple[str, str, Sequence[int]]]) -> list[Trace]:
+            return [
+                Trace(rank, groups=listed)
+                .step(1, 0, 100 * MS)
+                .kernel(10 * MS, 20 * MS, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)")
+                .kernel(30 * MS, 40 * MS, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)")
+                for rank in range(4)
+            ]
+
+        with_pipeline = told(*kernels([*groups, *pipelines]), stage="align")
+        experts = told(*kernels([*groups, ("3", "ep", [0, 2]), ("4", "ep", [1, 3])]), stage="align")
+
+        joined = "SELECT op, COUNT(*) FROM align.call JOIN align.membership USING (run_id, rank, call_id) GROUP BY op"
+        assert rows_of(with_pipeline, joined) == [("all_reduce", 4)]
+        assert rows_of(with_pipeline, ISSUES) == [("communicator_unknown", "warning", 4)]
+        assert sorted(rows_of(experts, joined)) == [("all_reduce", 4), ("send_recv", 4)]
+
     def test_where_no_listed_group_fits_the_calls_are_counted_and_not_matched(self) -> None:
         # Every rank is done before the next one starts.
         groups = [("1", "tp", [0, 1]), ("2", "tp", [2, 3]), ("3", "dp", [0, 2]), ("4", "dp", [1, 3])]

@@ -1,5 +1,7 @@
 """What a job bound by communication is told: which, how fast it is, and what the hardware allows."""
 
+import itertools
+
 import pytest
 
 from tests.fabric.logs import Process, add_logs
@@ -72,6 +74,22 @@ def test_inside_a_host_communication_is_held_against_the_links_of_the_device() -
         "All of that communication is all_reduce (dp, 4 ranks): 120 MB a call (median) at 180 GB/s bus "
         f"bandwidth, 40 % of line rate (450 GB/s: links of {H100})."
     )
+
+
+def test_where_some_calls_tell_no_ranks_the_share_is_of_those_that_do() -> None:
+    # Only kernels: |compute 500 us|send_recv 500 us|all_reduce 1 ms|, in a job that lists a pipeline.
+    groups = [("0", "dp", [0, 1]), ("1", "pp", [0, 1]), ("2", "tp", [0]), ("3", "tp", [1])]
+    traces = [Trace(rank, groups=groups) for rank in range(2)]
+    for trace, number in itertools.product(traces, range(6)):
+        start = number * 2 * MS
+        trace.step(number, start, start + 2 * MS).kernel(start, start + 500 * US)
+        trace.kernel(start + 500 * US, start + MS, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)")
+        trace.kernel(start + MS, start + 2 * MS, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)")
+
+    ((_, sentence, _),) = rows_of(of_all(*traces), BOUND)
+
+    said = "All of that communication, as far as its ranks are known, is all_reduce (dp, 2 ranks); its bytes were not"
+    assert said in str(sentence)
 
 
 def test_two_devices_of_a_host_may_share_few_of_their_links() -> None:

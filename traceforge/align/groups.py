@@ -5,6 +5,8 @@ tried by the times of the calls (`group_inference`). Without any list the group 
 it has, and those below the highest one here, recorded or not. It is not for calls that state another number of members,
 as PyTorch 2.0 to 2.3 do, nor for messages where the places that they state would have a rank send to itself. Calls of
 one name and one list are looked up once.
+Where the job lists a pipeline, a kernel of sends and receives that no host call describes tells no group: replicas in
+step end their messages together, as members of one group would.
 Groups of one rank are only those that calls name.
 A group that files name without its members (NCCL's communicators) is that of the ranks whose files name it, if these
 are as many as it has, or if nothing says how many that is.
@@ -30,7 +32,8 @@ SELECT run_id, rank, call_id, COALESCE(process_group_name, '') AS name, COALESCE
   EXISTS (
     SELECT 1 FROM align.endpoint AS e
     WHERE e.source_id = c.source_id AND e.carrier_event_id = c.event_id AND e.peer IS NULL AND e.peer_place = c.rank
-  ) AS would_meet_itself
+  ) AS would_meet_itself,
+  c.op = 'send_recv' AND c.on_device AS may_be_messages
 FROM align.call AS c
 WHERE is_linked AND is_intact
 ORDER BY run_id, rank, call_id
@@ -143,6 +146,8 @@ def assign_groups(store: Store) -> CallGroups:
         groups = _Groups({})
         assigned = calls.join(_stated(calls, lists, every, groups), on=_WRITTEN, how="left", maintain_order="left")
         unstated = assigned.filter(pl.col("group").is_null())
+        if pipeline_of(processes):
+            unstated = unstated.filter(pl.col("is_message") | ~pl.col("may_be_messages"))
         if len({group.ranks for group in processes}) > 1:
             is_message = pl.col("is_message")
             found = pl.concat(

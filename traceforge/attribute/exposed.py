@@ -28,6 +28,13 @@ WHERE e.run_id = ?
 ORDER BY e.rank, e.communicator_id, e.op
 """
 
+_HAS_UNKNOWN = """
+SELECT EXISTS (
+  SELECT 1 FROM align.call ANTI JOIN align.membership USING (run_id, rank, call_id)
+  WHERE run_id = ? AND is_linked AND is_intact
+)
+"""
+
 _AT_PACE = (
     "It runs near line rate: overlap it with compute (larger buckets earlier, prefetch), or send less (lower "
     "precision, fewer synchronisations)."
@@ -62,6 +69,7 @@ class ExposedTransfers:
         rows = store.query(_EXPOSED, [run_id])
         named = rows.group_by("communicator").agg(pl.col("communicator_id").n_unique())
         self._alike: dict[str | None, int] = dict(named.rows())
+        self._has_unknown = bool(store.rows(_HAS_UNKNOWN, [run_id])[0][0])
         # All ranks at once: to ask the rows for each of a thousand ranks takes seconds.
         together = rows.with_columns(rank=pl.lit(None, pl.Int64))
         self._most: dict[int | None, Mapping[str, Any]] = {
@@ -74,7 +82,11 @@ class ExposedTransfers:
             return None
         told = most["ranks"] if self._alike[most["communicator"]] > 1 else ()
         what = _named(most["op"], most["communicator"], most["size"], told)
-        return Exposed(_sentence(most, what, most["exposed_ns"] / most["all_ns"]), _next_step(most))
+        share = most["exposed_ns"] / most["all_ns"]
+        part = f"{'All' if share >= 1 else format_share(share)} of that communication"
+        if self._has_unknown:
+            part += ", as far as its ranks are known,"
+        return Exposed(_sentence(most, f"{part} is {what}"), _next_step(most))
 
 
 def _longest(rows: pl.DataFrame) -> list[dict[str, Any]]:
@@ -90,10 +102,9 @@ def _longest(rows: pl.DataFrame) -> list[dict[str, Any]]:
     return longest.unique("rank", keep="first", maintain_order=True).to_dicts()
 
 
-def _sentence(exposed: Mapping[str, Any], what: str, share: float) -> str:
+def _sentence(exposed: Mapping[str, Any], text: str) -> str:
     if exposed["op"] is None and exposed["size"] <= 1:
         return "Kind, ranks and bytes of that communication were not recorded."
-    text = f"{'All' if share >= 1 else format_share(share)} of that communication is {what}"
     bandwidth, line_rate = exposed["bus_bandwidth_bytes_per_s"], exposed["line_rate"]
     if bandwidth is None or exposed["size_bytes"] is None:
         return f"{text}; its bytes were not recorded."
