@@ -29,6 +29,7 @@ from traceforge.attribute.ledger.host_causes import load_host_times, load_judged
 from traceforge.attribute.ledger.host_floor import load_host_floor
 from traceforge.attribute.ledger.ledger_input import ON_DEVICE
 from traceforge.attribute.unrecorded_wait import held_ranks, of_late_ranks
+from traceforge.attribute.unseen_ranks import has_unseen_ranks, limited_by_unseen
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 
@@ -148,6 +149,8 @@ def load_costed(store: Store, run_id: int) -> Costed | None:
     run, found = searched.run, searched.found
     sources = [blamed_time(run, one) for one in found]
     costs = finding_costs(run.ledger, run.places, found, sources, run.couplings, run.host_floor)
+    if has_unseen_ranks(store, run_id):
+        costs = [limited_by_unseen(one, cost) for one, cost in zip(found, costs, strict=True)]
     return Costed(run, found, costs)
 
 

@@ -24,7 +24,7 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- replays without them, each finding's mean over the orders in which they could be fixed; of others the ledger's share.
   delay_ns_per_iteration BIGINT NOT NULL,
   -- Lower end of its 95 % interval (see attribute/findings/cost_interval.py), that of the run's couplings
-  -- included, ns; NULL below three iterations.
+  -- included, ns; 0 where ranks that were not recorded may come later still; NULL below three iterations.
   delay_low_ns BIGINT,
   -- Upper end, ns; NULL below three iterations.
   delay_high_ns BIGINT,

@@ -32,6 +32,7 @@ from traceforge.attribute.stage_text import (
     stages_beside_finding,
 )
 from traceforge.attribute.unrecorded_wait import held_ranks, of_held_ranks, sentence_of_held
+from traceforge.attribute.unseen_ranks import sentence_of_unseen
 from traceforge.attribute.untimed import of_graphs, of_what_was_read
 from traceforge.attribute.verdict_beside import with_what_is_beside
 from traceforge.store.database import Store
@@ -47,7 +48,7 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
   w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject, f.mode AS finding_mode,
-  f.ranks AS finding_ranks,
+  f.cause AS finding_cause, f.ranks AS finding_ranks,
   b.sentence AS bound, b.next_step AS bound_step,
   h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
@@ -323,7 +324,7 @@ def _of_iterations(state: State, free: str) -> str:
         bubbles = of_bubbles(state) if state["bubble_ns"] is not None else ""
         beside = [_beside_finding(state), loss_beside_finding(state), bubbles]
         beside += [goes.strip()] if state["state"] in ("partly_seen", "uncertain") else []
-        return " ".join(filter(None, [rest, *beside]))
+        return " ".join(filter(None, [sentence_of_unseen(state), rest, *beside]))
     small = f" There for certain, but small: {state['small_summary']}" if state["small_summary"] else ""
     nobody = f" {without_owner(state)}".rstrip() if _is_spread(state) else ""
     if _is_spread(state) and state["idle_owner"]:

@@ -301,6 +301,9 @@ UNCERTAIN_SHARE: Annotated[
 MATCHED_SHARE: Annotated[
     float, Meaning("share of calls", "With fewer matched, who waits for whom cannot be known.", "verdict")
 ] = 0.5
+UNSEEN_SHARE: Annotated[
+    float, Meaning("share of the job's ranks", "With more not recorded, one of them may well be the last.", "finding")
+] = 0.1
 SIGHT_SHARE: Annotated[
     float, Meaning("share of draws", "A delay that is found this often would have been seen.", "attribute.sight")
 ] = 0.95

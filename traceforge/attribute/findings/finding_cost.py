@@ -58,6 +58,7 @@ class FindingCost:
         open_ns: what its intervals allow for transfers that may grow with waits, which the run cannot exclude.
         host_limited_ns: what removing it alone saves if all that hosts do is work, and no wait for their devices; None
             where that is not known.
+        may_be_hidden: whether ranks that were not recorded may come later still, so that it is the most it may be.
     """
 
     delay: CostEstimate
@@ -72,6 +73,7 @@ class FindingCost:
     together_ns: float = 0.0
     open_ns: float = 0.0
     host_limited_ns: float | None = None
+    may_be_hidden: bool = False
 
     def columns(self, pace_ns: float) -> dict[str, object]:
         """The columns of attribute.finding that it fills.

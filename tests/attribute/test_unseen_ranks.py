@@ -1,0 +1,46 @@
+"""What a finding costs where ranks of the job were not recorded: one of them may come later still."""
+
+import pytest
+
+from tests.attribute.jobs import traces_of
+from tests.given import US, rows_of
+from tests.stories import told
+
+# twelve iterations of 150 us, of which rank 1 causes 40:
+#   rank 0   |compute 100·|w 40······|t 10|
+#   rank 1   |+40······|compute 100··|t 10|
+#   rank 2   |compute 100·|w 40······|t 10|
+STRAGGLER = {(i, 1): 40 * US for i in range(12)}
+FINDING = "SELECT subject, confidence, delay_ns_per_iteration, delay_low_ns, cost_note, summary FROM attribute.finding"
+VERDICT = "SELECT explanation, confidence FROM attribute.verdict"
+
+
+def test_where_most_ranks_are_unknown_a_late_one_costs_at_most_what_it_shows() -> None:
+    store = told(*traces_of(STRAGGLER, iterations=12), world_size=8)
+
+    ((subject, confidence, delay_ns, low_ns, note, summary),) = rows_of(store, FINDING)
+    assert (subject, confidence, delay_ns, low_ns) == ("1", "medium", 40 * US, 0)
+    assert note == "Less, or nothing, where a rank that was not recorded comes later still."
+    assert str(summary).endswith("It costs the job up to 40.0 µs an iteration (27 %).")
+    ((explanation, of_verdict),) = rows_of(store, VERDICT)
+    assert of_verdict == "medium"
+    assert str(explanation).startswith(
+        "5 ranks of 8 were not recorded: if one of them comes later still, mending this saves less, or nothing."
+    )
+
+
+@pytest.mark.parametrize("world_size", [3, None])
+def test_where_all_are_there_the_cost_is_as_sure_as_the_ranks_show_it(world_size: int | None) -> None:
+    store = told(*traces_of(STRAGGLER, iterations=12), world_size=world_size)
+
+    # What a replay may miss, 2 %, is the only doubt.
+    ((_, confidence, _, low_ns, note, _),) = rows_of(store, FINDING)
+    assert (confidence, low_ns, note) == ("high", 39_216, None)
+    assert "not recorded" not in str(rows_of(store, VERDICT))
+
+
+def test_one_rank_of_eleven_that_is_lacking_casts_no_doubt_on_the_others() -> None:
+    store = told(*traces_of(STRAGGLER, iterations=12, ranks=10), world_size=11)
+
+    ((_, confidence, _, low_ns, *_),) = rows_of(store, FINDING)
+    assert (confidence, low_ns) == ("high", 39_216)
