@@ -1,6 +1,7 @@
 -- Host of each process that debug logs hold: one row per (log, process). Containers are often all called alike, such as
 -- localhost: two ranks of one communicator on one GPU are of two hosts, which their addresses or NCCL's numbers of ranks
--- on each node tell apart. Where neither does, they stay one host.
+-- on each node tell apart. Where neither does, they stay one host, as do ranks that reach each other at 127.0.0.1: their
+-- machine is one, whatever NCCL is told of its hosts.
 -- Scope: run
 CREATE OR REPLACE TABLE fabric.process_host (
   -- Joins meta.source.source_id.
@@ -38,6 +39,7 @@ gpu AS (
     COUNT(DISTINCT rank) AS ranks,
     COUNT(DISTINCT address) AS addresses,
     COUNT(DISTINCT first_rank) AS first_ranks,
+    COALESCE(BOOL_OR(address LIKE '127.%' OR address IN ('::1', '[::1]')), FALSE) AS are_within_host,
     MAX(node_count) AS nodes
   FROM seat
   GROUP BY ALL
@@ -47,7 +49,7 @@ shared AS (
   SELECT
     run_id, host,
     BOOL_AND(addresses = ranks) AS are_told_by_address,
-    BOOL_AND(first_ranks = ranks AND nodes >= ranks) AS are_told_by_node
+    BOOL_AND(first_ranks = ranks AND nodes >= ranks AND NOT are_within_host) AS are_told_by_node
   FROM gpu
   WHERE ranks > 1
   GROUP BY run_id, host
