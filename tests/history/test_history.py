@@ -1,5 +1,6 @@
 """A history: what is added is there once, whoever adds it, and nothing foreign is read."""
 
+import json
 import os
 import signal
 import subprocess
@@ -187,6 +188,21 @@ def test_named_queries_answer(name: str, tmp_path: Path) -> None:
 
     assert result.returncode == 0, result.stderr
     assert len(result.stdout.splitlines()) > 1
+
+
+def test_a_named_query_says_the_same_gpu_hours_as_the_page(tmp_path: Path) -> None:
+    # given two runs of a job of 8 ranks that lose 10 and 30 % of an iteration, and another job that loses 25 %
+    file = tmp_path / "fleet.duckdb"
+    runs = [made(0, loss_share=0.1), made(1, loss_share=0.3), made(2, job="other", loss_share=0.25)]
+    add_summaries(file, [*runs, made(3, job="without devices", has_devices=False, loss_share=0.5)])
+
+    asked = run("sql", file, "--name", "fleet_losses", "--format", "json")
+
+    # then a day of the first job loses 24 h x 8 x 20 % = 38.4 hours, not both runs at once, and one of the other 48
+    (row,) = json.loads(asked.stdout)["rows"]
+    assert row[-1] == pytest.approx(38.4 + 48.0)
+    with open_history(file) as history:
+        assert sum(one["lost_gpu_hours_per_day"] for one in read_fleet(history).losses) == pytest.approx(row[-1])
 
 
 def test_ten_thousand_runs_are_asked_within_a_second(tmp_path: Path) -> None:
