@@ -190,6 +190,17 @@ def test_named_queries_answer(name: str, tmp_path: Path) -> None:
     assert len(result.stdout.splitlines()) > 1
 
 
+def test_a_named_query_of_the_other_kind_of_file_is_refused_in_words(healthy_database: Path, tmp_path: Path) -> None:
+    add_summaries(tmp_path / "fleet.duckdb", [made(0)])
+
+    of_traces = run("sql", tmp_path / "fleet.duckdb", "--name", "late_ranks")
+    of_history = run("sql", healthy_database, "--name", "fleet_runs")
+
+    assert (of_traces.returncode, of_history.returncode) == (2, 2)
+    assert "`late_ranks` asks a trace database" in of_traces.stderr
+    assert "`fleet_runs` asks a history" in of_history.stderr
+
+
 def test_a_named_query_says_the_same_gpu_hours_as_the_page(tmp_path: Path) -> None:
     # given two runs of a job of 8 ranks that lose 10 and 30 % of an iteration, and another job that loses 25 %
     file = tmp_path / "fleet.duckdb"

@@ -90,6 +90,8 @@ def sql(
         elif query is None and name is None and sys.stdin.isatty():
             _converse(store, output_format)
         else:
+            if name is not None:
+                _refuse_other_kind(store, name)
             _answer(store, _text(query, name), output_format, raw=raw)
 
 
@@ -99,6 +101,23 @@ def _answer(store: "Asked", statement: str, output_format: Format, *, raw: bool 
         _write(store.query(statement), output_format, raw=raw)
         return
     print_answer(store, statement)
+
+
+def _refuse_other_kind(store: "Asked", name: str) -> None:
+    """A named query of a history asks no trace database, and the other way round.
+
+    Raises:
+        UsageError: it is of the other kind, or there is none of this name.
+    """
+    from traceforge.store.history_file import HistoryFile
+
+    query_text(name)
+    is_history = isinstance(store, HistoryFile)
+    asks_history = any(query.stage == "history" for query in named_queries() if query.name == name)
+    if is_history != asks_history:
+        kinds = ("a trace database, as `traceforge ingest` makes it", "a history, as `traceforge history add` makes it")
+        what = f"the named query `{name}` asks {kinds[asks_history]}; this is {('none', 'a history')[is_history]}"
+        raise UsageError(what, where=str(store.path), hint="--list shows them, --about history those of histories")
 
 
 def _converse(store: "Asked", output_format: Format) -> None:

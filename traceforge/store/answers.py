@@ -3,8 +3,10 @@
 Idea: a frame for many rows; for few ones plain values, which come in half the time and without loading polars.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from traceforge.errors import QueryError
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
     import duckdb
     import numpy as np
     import polars as pl
+
+_NO_TABLE = re.compile(r'Table with name "?([\w.]+)"? does not exist')
+_GUESS = re.compile(r'\s*Did you mean "[^"]*"\?')
+_TABLES = """
+SELECT schema_name || '.' || table_name AS name FROM duckdb_tables() WHERE NOT internal AND schema_name <> 'main'
+UNION ALL
+SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal AND schema_name <> 'main'
+ORDER BY name
+"""
 
 
 class Answers:
@@ -30,7 +41,7 @@ class Answers:
         """
         import polars as pl
 
-        with _refusals_of_queries():
+        with self._refusals_of_queries():
             relation: duckdb.DuckDBPyRelation | None = self._connection.sql(sql, params=list(parameters))
             if relation is None:
                 return pl.DataFrame()
@@ -45,7 +56,7 @@ class Answers:
         Raises:
             QueryError: the database refused the SQL.
         """
-        with _refusals_of_queries():
+        with self._refusals_of_queries():
             return preview(self._connection, sql, count)
 
     def interrupt(self) -> None:
@@ -62,7 +73,7 @@ class Answers:
         Raises:
             QueryError: the database refused the SQL.
         """
-        with _refusals_of_queries():
+        with self._refusals_of_queries():
             return self._connection.execute(sql, list(parameters)).fetchall()
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
@@ -71,7 +82,7 @@ class Answers:
         Raises:
             QueryError: the database refused the SQL.
         """
-        with _refusals_of_queries():
+        with self._refusals_of_queries():
             answer = self._connection.execute(sql, list(parameters))
             names, rows = [column[0] for column in answer.description or ()], answer.fetchall()
         if len(set(names)) < len(names):
@@ -92,12 +103,31 @@ class Answers:
         frame = self.query(sql, parameters)
         return {name: frame[name].to_numpy() for name in frame.columns}
 
+    @contextmanager
+    def _refusals_of_queries(self) -> Iterator[None]:
+        import duckdb
 
-@contextmanager
-def _refusals_of_queries() -> Iterator[None]:
-    import duckdb
+        try:
+            yield
+        except duckdb.Error as error:
+            refused = "the database refused the query: "
+            if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(str(error))):
+                said = _GUESS.sub("", str(error))
+                raise QueryError(f"{refused}{said}", hint=self._hint_of_tables(missing[1])) from error
+            raise QueryError(f"{refused}{error}") from error
 
-    try:
-        yield
-    except duckdb.Error as error:
-        raise QueryError(f"the database refused the query: {error}") from error
+    def _hint_of_tables(self, missing: str) -> str:
+        """Which tables have a name like one that is not there. DuckDB's own guess names no schema, and our marks."""
+        import duckdb
+
+        every = "`traceforge sql DB --list` lists all tables"
+        try:
+            names = [name for (name,) in self._connection.execute(_TABLES).fetchall()]
+        except duckdb.Error:  # within a transaction that it has ended
+            return every
+        of_last: dict[str, list[str]] = {}
+        for name in names:
+            of_last.setdefault(name.partition(".")[2], []).append(name)
+        last = missing.rpartition(".")[2]
+        like = of_last.get(last) or [name for near in get_close_matches(last, of_last, 3) for name in of_last[near]]
+        return f"did you mean {' or '.join(like[:3])}? {every}" if like else every
