@@ -201,6 +201,16 @@ def test_a_named_query_of_the_other_kind_of_file_is_refused_in_words(healthy_dat
     assert "`fleet_runs` asks a history" in of_history.stderr
 
 
+@pytest.mark.parametrize("command", ["info", "report"])
+def test_a_history_in_the_place_of_traces_is_answered_with_what_shows_it(command: str, tmp_path: Path) -> None:
+    add_summaries(tmp_path / "fleet.duckdb", [made(0)])
+
+    asked = run(command, tmp_path / "fleet.duckdb")
+
+    assert asked.returncode == 3
+    assert "hint: it is a history: `traceforge history report` shows it" in asked.stderr
+
+
 def test_a_named_query_says_the_same_gpu_hours_as_the_page(tmp_path: Path) -> None:
     # given two runs of a job of 8 ranks that lose 10 and 30 % of an iteration, and another job that loses 25 %
     file = tmp_path / "fleet.duckdb"

@@ -32,6 +32,7 @@ COMMANDS = {
     "tables.json": (b'{"StringIds":[],"NVTX_EVENTS":[]}', "nsys export --type sqlite report.nsys-rep"),
     "908_kernel_trace.csv": (b'"Kind","Agent_Id","Start_Timestamp","End_Timestamp"\n', "--output-format json"),
     "results.csv": (b'"Index","KernelName","gpu-id","BeginNs","EndNs"\n', "--output-format json"),
+    "1-of-8.json": (b'{"attempt": "a"}', "`traceforge merge FOLDER`"),
     "traces.otf2": (b"", "--output-format json"),
     "908_results.pftrace": (b"\x0a\x05abc", "--output-format json"),
     "host.trace.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[]}', ".xplane.pb"),

@@ -25,7 +25,15 @@ from traceforge.store.closing import write_out
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.folder import Folder, Partition, is_folder_name
 from traceforge.store.migrations import migrate, refuse_newer
-from traceforge.store.opening import is_unicode, literal_of, make_empty, open_error, prepare_folder, remove_database
+from traceforge.store.opening import (
+    check_place,
+    literal_of,
+    make_empty,
+    no_traces,
+    open_error,
+    prepare_folder,
+    remove_database,
+)
 from traceforge.store.partitions import (
     check_columns,
     checked_partitions,
@@ -105,12 +113,7 @@ class Store(Answers):
         self.scratch = place_beside(file, is_shared=read_only)
         self.read_only = read_only
         self._is_kept = is_kept
-        if path is not None and not is_unicode(str(path)):
-            hint = "DuckDB takes no other names; rename it, or the folder above it"
-            raise InputUnusableError("the name of the database is not valid UTF-8", where=str(path), hint=hint)
-        if read_only and (file is None or not file.exists()):
-            hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
-            raise InputUnusableError("no such database", where=str(path), hint=hint)
+        check_place(path, file, read_only=read_only)
         self._is_new = file is not None and not file.exists()
         if self.folder:
             prepare_folder(self.folder)
@@ -153,7 +156,7 @@ class Store(Answers):
         found = NOTHING if self._file is None else relations_of(self._rows, _CATALOG)
         applied = applied_migration(self._rows, _CATALOG, found)
         if applied is None and (read_only or "table" in found.kinds.values()):
-            raise self._foreign_database()
+            raise no_traces(self.path, found.kinds)
         refuse_newer(applied, where=str(self.path))
         partitions = checked_partitions(self._rows, _CATALOG, found, self.folder, applied, self._file)
         if applied is not None:
@@ -236,10 +239,6 @@ class Store(Answers):
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(sql).fetchall())
-
-    def _foreign_database(self) -> InputUnusableError:
-        hint = "name a new file, or one made by `traceforge ingest`"
-        return InputUnusableError("this database holds no traces", where=str(self.path), hint=hint)
 
     def __enter__(self) -> Self:
         return self

@@ -17,7 +17,7 @@ from traceforge.errors import InputUnusableError, StoreBusyError, StoreTooNewErr
 from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
 from traceforge.store.documents import Document, comment_statements
-from traceforge.store.opening import is_unicode, literal_of, open_error
+from traceforge.store.opening import HISTORY_MARK, is_unicode, literal_of, open_error
 from traceforge.store.places import link_whole, own_folder, sweep_beside
 from traceforge.store.transaction import transaction
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 _CATALOG = "fleet"
-_MARK = "main.traceforge_history"
 _FORM = 1
 _WAIT_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
@@ -99,9 +98,9 @@ class HistoryFile(Answers):
 
     def _adopt(self, documents: Sequence[Document]) -> None:
         found = {str(name) for (name,) in self.rows(_RELATIONS)}
-        if _MARK not in found:
+        if HISTORY_MARK not in found:
             raise _no_history(self.path)
-        form = int(self.value(f"SELECT MAX(form) FROM {_CATALOG}.{_MARK}") or 0)
+        form = int(self.value(f"SELECT MAX(form) FROM {_CATALOG}.{HISTORY_MARK}") or 0)
         if form > _FORM:
             raise StoreTooNewError(
                 f"the history has form {form}, this traceforge knows {_FORM}",
@@ -112,7 +111,7 @@ class HistoryFile(Answers):
         for name, column, kind in self.rows(_COLUMNS):
             columns.setdefault(name, {})[column] = kind
         expected = {document.name: document.types for document in documents}
-        if found != {_MARK, *expected} or columns != expected:
+        if found != {HISTORY_MARK, *expected} or columns != expected:
             raise InputUnusableError(
                 "this history is not as traceforge makes it",
                 where=str(self.path),
@@ -158,7 +157,7 @@ def holds_mark(path: Path) -> bool:
     except InputUnusableError:
         return False
     with connection:
-        return (_MARK,) in connection.execute(_RELATIONS).fetchall()
+        return (HISTORY_MARK,) in connection.execute(_RELATIONS).fetchall()
 
 
 def _connected() -> "duckdb.DuckDBPyConnection":
@@ -227,9 +226,9 @@ def _fill(connection: "duckdb.DuckDBPyConnection", documents: Sequence[Document]
     for document in documents:
         connection.execute(document.statement)
         connection.execute(";\n".join(comment_statements(document)))
-    connection.execute(f"CREATE TABLE {_MARK} (form INTEGER)")
-    connection.execute(f"COMMENT ON TABLE {_MARK} IS 'Marks a history of traceforge, and says its form.'")
-    connection.execute(f"INSERT INTO {_MARK} VALUES ({_FORM})")
+    connection.execute(f"CREATE TABLE {HISTORY_MARK} (form INTEGER)")
+    connection.execute(f"COMMENT ON TABLE {HISTORY_MARK} IS 'Marks a history of traceforge, and says its form.'")
+    connection.execute(f"INSERT INTO {HISTORY_MARK} VALUES ({_FORM})")
 
 
 def _no_history(path: Path) -> InputUnusableError:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,22 @@ from traceforge.store.places import link_whole
 if TYPE_CHECKING:
     import duckdb
 
+HISTORY_MARK = "main.traceforge_history"
+"""Table that tells a history of runs."""
+
+
+def no_traces(path: Path | None, relations: Collection[str]) -> InputUnusableError:
+    """That a database is not one of traces.
+
+    Args:
+        path: its file.
+        relations: names of its tables.
+    """
+    hint = "name a new file, or one made by `traceforge ingest`"
+    if HISTORY_MARK in relations:
+        hint = "it is a history: `traceforge history report` shows it, `traceforge sql` asks it"
+    return InputUnusableError("this database holds no traces", where=str(path), hint=hint)
+
 
 def is_unicode(text: str) -> bool:
     """Whether a name can be given to DuckDB."""
@@ -23,6 +40,25 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def check_place(path: Path | str | None, file: Path | None, *, read_only: bool) -> None:
+    """Refuse the name of a database that DuckDB does not take, and one to be read that is not there.
+
+    Args:
+        path: as it was given.
+        file: its DuckDB file.
+        read_only: whether it is to be read.
+
+    Raises:
+        InputUnusableError: the name is not valid UTF-8, or there is no such file.
+    """
+    if path is not None and not is_unicode(str(path)):
+        hint = "DuckDB takes no other names; rename it, or the folder above it"
+        raise InputUnusableError("the name of the database is not valid UTF-8", where=str(path), hint=hint)
+    if read_only and (file is None or not file.exists()):
+        hint = "`traceforge ingest FOLDER --db FILE` makes one; check the name and the folder you are in"
+        raise InputUnusableError("no such database", where=str(path), hint=hint)
 
 
 def prepare_folder(folder: Folder) -> None:

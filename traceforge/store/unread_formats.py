@@ -50,6 +50,10 @@ _FORMATS = (
         rb'|\s*[\[{].*"(?:CudaEvent|NvtxEvent|TraceProcessEvent|OsrtEvent|CUPTI_ACTIVITY_KIND_\w+|NVTX_EVENTS)"',
     ),
     _UnreadFormat(
+        "these are parts that `ingest --part` read: `traceforge merge FOLDER` makes a database of them",
+        named=r"^\d+-of-\d+\.json$",
+    ),
+    _UnreadFormat(
         f"CSV of rocprofv3 is not read: {_ROCPROF}",
         begins=rb'"?(?:Kind|Domain)"?,[^\n]*Start_Timestamp"?,|[^\n]*\bBeginNs"?,"?EndNs\b',
     ),
