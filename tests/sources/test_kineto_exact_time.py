@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.sources.reading import Read
-from traceforge.errors import InputUnusableError
 from traceforge.sources.kineto.exact_time import LIMIT_NS, to_nanoseconds
 
 
@@ -90,14 +88,3 @@ any_token = st.one_of(plain, exponential, st.just("null"), st.builds('"{}"'.form
 @given(st.one_of(st.lists(microseconds), st.lists(whole), st.lists(plain), st.lists(any_token)))
 def test_all_layouts_agree_with_decimal_arithmetic(tokens: list[str]) -> None:
     assert nanoseconds(*tokens) == [decimal_nanoseconds(token) for token in tokens]
-
-
-def test_a_trace_whose_times_are_nanoseconds_is_refused_with_what_to_do(read_kineto: Read) -> None:
-    # given ns since 1970 in the place of µs, beside one event of another time
-    now = 1_700_000_000_000_000_000
-    events = [{"ph": "X", "name": "gemm", "cat": "kernel", "ts": now + number, "dur": 5} for number in range(3)]
-
-    with pytest.raises(InputUnusableError, match="these look like ns") as raised:
-        read_kineto([*events, {"ph": "X", "name": "b", "ts": 1}])
-
-    assert raised.value.hint == "divide each ts and dur by 1000"

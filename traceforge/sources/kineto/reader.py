@@ -10,7 +10,6 @@ from pathlib import Path
 
 import polars as pl
 
-from traceforge.errors import InputUnusableError
 from traceforge.reading.collection import no_garbage_collection
 from traceforge.reading.stream import ByteStream
 from traceforge.records import Batch, Issue, ReadOptions, SourceSummary
@@ -93,22 +92,11 @@ class _KinetoReading:
             for unit in splitter.units():
                 self._take(unit)
             self._flush()
-        self._refuse_other_units()
         members = {**opening.members, **splitter.members}
         if self._stored and not of_any_tool:
             refuse_others(self._path, self._kinds, self._tracks, members)
         facts = FileFacts(bounded(members, self._issues))
         return self._finish(facts, base_time_ns(splitter.members))
-
-    def _refuse_other_units(self) -> None:
-        """Stop where most events lost their time because no date is that late: then nothing can be said of any."""
-        lost = self._issues.count("event_without_timestamp")
-        if 2 * lost > self._stored and self._issues.count("out_of_range") >= lost:
-            raise InputUnusableError(
-                "times of most events lie beyond the year 2116: such traces hold µs, and these look like ns",
-                where=str(self._path),
-                hint="divide each ts and dur by 1000",
-            )
 
     def _take(self, unit: AnyUnit) -> None:
         if isinstance(unit, ScannedUnit):
