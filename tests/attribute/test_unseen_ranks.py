@@ -3,7 +3,7 @@
 import pytest
 
 from tests.attribute.jobs import traces_of
-from tests.given import US, rows_of
+from tests.given import US, Trace, rows_of
 from tests.stories import told
 
 # twelve iterations of 150 us, of which rank 1 causes 40:
@@ -44,3 +44,18 @@ def test_one_rank_of_eleven_that_is_lacking_casts_no_doubt_on_the_others() -> No
 
     ((_, confidence, _, low_ns, *_),) = rows_of(store, FINDING)
     assert (confidence, low_ns) == ("high", 39_216)
+
+
+# The all-reduce takes 60 us instead of 10 in every fourth iteration: it begins when the last rank is there.
+TRANSFERS = traces_of({}, iterations=12, transfer_ns=[10 * US if i % 4 else 60 * US for i in range(12)])
+# Each rank is 40 us late in its turn, so that no rank is the last.
+IN_TURNS = traces_of({(i, i % 3): 40 * US for i in range(12)}, iterations=12)
+
+
+@pytest.mark.parametrize("traces", [TRANSFERS, IN_TURNS], ids=["transfers", "in turns"])
+def test_slow_transfers_and_delays_in_turns_cost_what_they_do_whoever_else_is_late(traces: list[Trace]) -> None:
+    store = told(*traces, world_size=8)
+
+    ((_, confidence, _, _, note, summary),) = rows_of(store, FINDING)
+    assert confidence != "low"
+    assert "later still" not in f"{note} {summary} {rows_of(store, VERDICT)}"

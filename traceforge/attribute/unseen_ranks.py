@@ -35,7 +35,8 @@ def limited_by_unseen(found: FindingCandidate, cost: FindingCost) -> FindingCost
 def sentence_of_unseen(state: Mapping[str, Any]) -> str:
     """That the leading finding may cost less, as a sentence; empty where it does not."""
     cause = causes().get(state["finding_cause"]) if state["state"] == "finding" else None
-    if cause is None or cause.claims_transfer or not _is_partly_seen(state["ranks"], state["world_size"]):
+    is_of_ranks = cause is not None and not cause.claims_transfer and state["finding_pattern"] != "rotating"
+    if not is_of_ranks or not _is_partly_seen(state["ranks"], state["world_size"]):
         return ""
     missing = state["world_size"] - state["ranks"]
     return (
