@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,6 +62,18 @@ def test_a_system_without_malloc_trim_is_left_alone(monkeypatch: pytest.MonkeyPa
     held(monkeypatch, 500)
 
     allocator.give_back_freed()
+
+
+def test_large_arrays_have_pages_of_their_own_and_threads_share_one_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {}
+    library = SimpleNamespace(mallopt=lambda setting, value: asked.update({setting.value: value.value}))
+    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda _name: library)
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", "")
+
+    allocator.give_back_large_arrays()
+
+    # M_MMAP_THRESHOLD and M_ARENA_MAX of malloc.h
+    assert asked == {-3: 4 * MIB, -8: 1}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 Idea: after it has freed one large block, glibc keeps the next ones of up to 32 MiB, in pieces that fit nothing later:
 a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages; of
-smaller ones it gives back what it is asked for, between two tables, whenever the process has grown. polars and DuckDB
-bring allocators of their own, which are told to give back what is free.
+smaller ones it gives back what it is asked for, between two tables, whenever the process has grown. Threads
+share one arena, as what is free in one helps no other; there is little to share, as polars and DuckDB bring allocators of
+their own, which are told to give back what is free.
 Not handled: other C libraries, which are left as they are.
 """
 
@@ -68,5 +69,5 @@ def give_back_large_arrays() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return
-    mallopt(ctypes.c_int(_MMAP_THRESHOLD), ctypes.c_int(_LARGE_BYTES))
-    mallopt(ctypes.c_int(_ARENA_MAX), ctypes.c_int(1))
+    for setting, value in ((_MMAP_THRESHOLD, _LARGE_BYTES), (_ARENA_MAX, 1)):
+        mallopt(ctypes.c_int(setting), ctypes.c_int(value))

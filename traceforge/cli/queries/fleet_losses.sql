@@ -1,4 +1,4 @@
--- Of a history: time above each run's own reference by cause, mean share of the iteration; with devices, GPU-hours a day of each job at the mean pace of its runs.
+-- Of a history: loss by cause above each run's reference: share of an iteration; with devices, GPU-hours a day of jobs.
 WITH job AS (
   SELECT job, COUNT(*) AS runs FROM history.run WHERE has_devices GROUP BY job
 )
