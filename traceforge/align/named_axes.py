@@ -24,12 +24,9 @@ def places(files: pl.DataFrame) -> pl.Series | None:
     Args:
         files: column path.
     """
-    axes = _axes(files)
-    if axes is None:
-        return None
-    held = [tuple(sorted(own.items())) for own in axes]
+    held = [tuple(sorted(own.items())) for own in _axes(files)]
     number = {place: n for n, place in enumerate(sorted(set(held)))}
-    return pl.Series([number[place] for place in held], dtype=pl.Int32)
+    return pl.Series([number[place] for place in held], dtype=pl.Int32) if held else None
 
 
 def by_axes(files: pl.DataFrame) -> pl.Series | None:
@@ -38,20 +35,18 @@ def by_axes(files: pl.DataFrame) -> pl.Series | None:
     Args:
         files: column path.
     """
-    axes = _axes(files)
-    if axes is None:
+    if not (axes := _axes(files)):
         return None
-    count = files.height
     used: list[str] = []
     for axis in _INNER_FIRST:
-        if axis in axes[0] and len({tuple(own[one] for one in used) for own in axes}) < count:
+        if axis in axes[0] and len({tuple(own[one] for one in used) for own in axes}) < len(axes):
             used.append(axis)
     sizes = {axis: 1 + max(own[axis] for own in axes) for axis in used}
     varying = [axis for axis in used if sizes[axis] > 1]
     if {"pp", "dp"} <= set(varying) and not all(_OF_VLLM.search(name) for name in _names(files)):
         return None
     ranks = [_rank(own, varying, sizes) for own in axes]
-    return pl.Series(ranks, dtype=pl.Int32) if sorted(ranks) == list(range(count)) else None
+    return pl.Series(ranks, dtype=pl.Int32) if sorted(ranks) == list(range(len(axes))) else None
 
 
 def replica(name: str) -> int | None:
@@ -67,10 +62,10 @@ def _rank(place: dict[str, int], axes: Sequence[str], sizes: dict[str, int]) -> 
     return rank
 
 
-def _axes(files: pl.DataFrame) -> list[dict[str, int]] | None:
-    """Place by axis of each file; None where names hold different axes, or none."""
+def _axes(files: pl.DataFrame) -> list[dict[str, int]]:
+    """Place by axis of each file; none where names hold different axes, or none."""
     found = [{axis.lower(): int(place) for axis, place in _AXIS.findall(name)} for name in _names(files)]
-    return found if found and found[0] and len({frozenset(own) for own in found}) == 1 else None
+    return found if found and found[0] and len({frozenset(own) for own in found}) == 1 else []
 
 
 def _names(files: pl.DataFrame) -> list[str]:

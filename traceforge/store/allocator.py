@@ -2,9 +2,9 @@
 
 Idea: after it has freed one large block, glibc keeps the next ones of up to 32 MiB, in pieces that fit nothing later:
 a rank of 2 million events took twice the memory of its arrays. A fixed limit leaves each large array its own pages; of
-smaller ones it gives back what it is asked for, between two tables, whenever the process has grown. Threads
-share one arena, as what is free in one helps no other; there is little to share, as polars and DuckDB bring allocators of
-their own, which are told to give back what is free.
+smaller ones it gives back what it is asked for, between two tables, whenever the process has grown. Threads share one
+arena, as what is free in one helps no other; there is little to share, as polars and DuckDB bring allocators of their
+own, which are told to give back what is free.
 Not handled: other C libraries, which are left as they are.
 """
 
