@@ -46,6 +46,19 @@ def test_one_rank_of_eleven_that_is_lacking_casts_no_doubt_on_the_others() -> No
     assert (confidence, low_ns) == ("high", 39_216)
 
 
+@pytest.mark.parametrize(("members", "grade", "least_ns"), [(8, "medium", 0), (3, "high", 39_216)])
+def test_ranks_that_nobody_who_was_recorded_meets_hide_nothing(members: int, grade: str, least_ns: int) -> None:
+    # given three ranks of eight, whose calls are all of these three, or of all eight
+    traces = traces_of(STRAGGLER, iterations=12)
+    for trace in traces:
+        trace.groups = [("0", "dp", range(members))]
+    store = told(*traces, world_size=8)
+
+    ((_, confidence, _, low_ns, *_),) = rows_of(store, FINDING)
+    assert (confidence, low_ns) == (grade, least_ns)
+    assert ("comes later still" in str(rows_of(store, VERDICT))) == (members == 8)
+
+
 # The all-reduce takes 60 us instead of 10 in every fourth iteration: it begins when the last rank is there.
 TRANSFERS = traces_of({}, iterations=12, transfer_ns=[10 * US if i % 4 else 60 * US for i in range(12)])
 # Each rank is 40 us late in its turn, so that no rank is the last.

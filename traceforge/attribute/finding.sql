@@ -1,6 +1,6 @@
 -- What stands out of the run's own noise. None is an answer too: see attribute.verdict.
 -- Scope: run
--- Reads: timeline.coverage, timeline.message, timeline.segment, timeline.mesh, attribute.host_need, attribute.host_time, attribute.starvation, align.rank, attribute.nic_use, attribute.finding_device, operation.difference, operation.device, attribute.delay, attribute.excess, attribute.pace, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival, replay.calibration, align.partner_count, operation.all_to_all_load
+-- Reads: timeline.coverage, align.communicator, timeline.message, timeline.segment, timeline.mesh, attribute.host_need, attribute.host_time, attribute.starvation, align.rank, attribute.nic_use, attribute.finding_device, operation.difference, operation.device, attribute.delay, attribute.excess, attribute.pace, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival, replay.calibration, align.partner_count, operation.all_to_all_load
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
@@ -88,6 +88,8 @@ CREATE OR REPLACE TABLE attribute.finding (
   -- What else is in its cost: a coupling whose size the run does not show, or what a replay would leave out. NULL
   -- where nothing; couplings that are neither measured (replay.calibration) nor named here are taken for absent.
   cost_note VARCHAR,
+  -- Whether the cost is the most that it may be, as ranks that were not recorded may come later still.
+  is_at_most BOOLEAN NOT NULL,
   -- Former name of ledger_ns_per_iteration; goes with the next version.
   booked_ns_per_iteration BIGINT NOT NULL,
   -- Former name of isolated_cost_ns; goes with the next version.

@@ -2,26 +2,34 @@
 
 Idea: who comes last of those recorded need not come last of all. Where one of the others comes later still, mending the
 finding's ranks saves less, or nothing; no file tells. So the cost is the most that it may be, and its interval reaches
-down to zero. Not handled: single ranks that are lacking of many; transfers begin when the last rank is there.
+down to zero. Transfers begin when the last rank is there, and are as they are. Not handled: single ranks that are
+lacking of many.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from traceforge.attribute.cause import causes
 from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import CostEstimate, FindingCost
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import plural
 
-_COVERAGE = "SELECT ranks, COALESCE(job_ranks, ranks) FROM timeline.coverage WHERE run_id = ?"
+# Ranks that nobody who was recorded meets hide nothing: of a tensor-parallel group a job's own timers name one rank.
+_MET = """
+SELECT k.ranks, k.job_ranks
+FROM timeline.coverage AS k
+WHERE k.run_id = ? AND (
+  k.complete_collectives < k.collectives
+  OR EXISTS (SELECT 1 FROM align.communicator AS c WHERE c.run_id = k.run_id AND c.origin = 'unknown')
+)
+"""
 
 
 def has_unseen_ranks(store: Store, run_id: int) -> bool:
     """Whether one that was not recorded may well be later than any that was."""
-    return any(_is_partly_seen(*row) for row in store.rows(_COVERAGE, [run_id]))
+    return any(_is_partly_seen(*row) for row in store.rows(_MET, [run_id]))
 
 
 def limited_by_unseen(found: FindingCandidate, cost: FindingCost) -> FindingCost:
@@ -29,14 +37,12 @@ def limited_by_unseen(found: FindingCandidate, cost: FindingCost) -> FindingCost
     if found.cause.claims_transfer or found.is_in_turns:
         return cost
     delay, saved = _down_to_zero(cost.delay), _down_to_zero(cost.saved)
-    return replace(cost, delay=delay, saved=saved, may_be_hidden=True)
+    return replace(cost, delay=delay, saved=saved, is_at_most=True)
 
 
 def sentence_of_unseen(state: Mapping[str, Any]) -> str:
     """That the leading finding may cost less, as a sentence; empty where it does not."""
-    cause = causes().get(state["finding_cause"]) if state["state"] == "finding" else None
-    is_of_ranks = cause is not None and not cause.claims_transfer and state["finding_pattern"] != "rotating"
-    if not is_of_ranks or not _is_partly_seen(state["ranks"], state["world_size"]):
+    if state["state"] != "finding" or not state["finding_is_at_most"]:
         return ""
     missing = state["world_size"] - state["ranks"]
     return (

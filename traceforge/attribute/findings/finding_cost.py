@@ -58,7 +58,7 @@ class FindingCost:
         open_ns: what its intervals allow for transfers that may grow with waits, which the run cannot exclude.
         host_limited_ns: what removing it alone saves if all that hosts do is work, and no wait for their devices; None
             where that is not known.
-        may_be_hidden: whether ranks that were not recorded may come later still, so that it is the most it may be.
+        is_at_most: whether ranks that were not recorded may come later still, so that it is the most it may be.
     """
 
     delay: CostEstimate
@@ -73,7 +73,7 @@ class FindingCost:
     together_ns: float = 0.0
     open_ns: float = 0.0
     host_limited_ns: float | None = None
-    may_be_hidden: bool = False
+    is_at_most: bool = False
 
     def columns(self, pace_ns: float) -> dict[str, object]:
         """The columns of attribute.finding that it fills.
@@ -96,6 +96,7 @@ class FindingCost:
             "isolated_cost_high_ns": _whole(self.isolated.high_ns),
             "gain_if_all_fixed": gain(self.together_ns),
             "coupled_ns_per_iteration": _whole(self.coupled_ns),
+            "is_at_most": self.is_at_most,
             "amplification": self.waited_ns / self.caused_ns if self.caused_ns > 0 else None,
         }
 

@@ -94,7 +94,7 @@ def cost_note(cost: FindingCost, known: CouplingScenarios, beside_ns: float = 0.
         notes.append(
             f"Up to {format_ns(cost.open_ns)} more if transfers grow while ranks wait, which this run cannot exclude."
         )
-    if cost.may_be_hidden:
+    if cost.is_at_most:
         notes.append("Less, or nothing, where a rank that was not recorded comes later still.")
     limited_ns = cost.host_limited_ns
     if limited_ns is not None and limited_ns <= (1 - thresholds.CLOSE_SHARE) * cost.saved.mean_ns:
@@ -148,4 +148,4 @@ def summary(found: FindingCandidate, cost: FindingCost, run: JudgedRun, *, repea
             f"{subject} {phrase}, {size}{extent}: {total} in the ledger, but the job ends no earlier when it is"
             " replayed without that."
         )
-    return f"{subject} {phrase}, {size}{extent}. It costs the job {'up to ' if cost.may_be_hidden else ''}{total}."
+    return f"{subject} {phrase}, {size}{extent}. It costs the job {'up to ' if cost.is_at_most else ''}{total}."
