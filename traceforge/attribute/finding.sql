@@ -1,6 +1,6 @@
 -- What stands out of the run's own noise. None is an answer too: see attribute.verdict.
 -- Scope: run
--- Reads: timeline.coverage, align.communicator, timeline.message, timeline.segment, timeline.mesh, attribute.host_need, attribute.host_time, attribute.starvation, align.rank, attribute.nic_use, attribute.finding_device, operation.difference, operation.device, attribute.delay, attribute.excess, attribute.pace, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival, replay.calibration, align.partner_count, operation.all_to_all_load
+-- Reads: timeline.coverage, timeline.message, timeline.segment, timeline.mesh, attribute.host_need, attribute.host_time, attribute.starvation, align.rank, attribute.nic_use, attribute.finding_device, operation.difference, operation.device, attribute.delay, attribute.excess, attribute.pace, timeline.iteration, timeline.arrival, align.clock, graph.work, graph.arrival, replay.calibration, align.partner_count, operation.all_to_all_load
 CREATE OR REPLACE TABLE attribute.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

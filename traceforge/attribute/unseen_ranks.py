@@ -18,12 +18,9 @@ from traceforge.units import plural
 
 # Ranks that nobody who was recorded meets hide nothing: of a tensor-parallel group a job's own timers name one rank.
 _MET = """
-SELECT k.ranks, k.job_ranks
-FROM timeline.coverage AS k
-WHERE k.run_id = ? AND (
-  k.complete_collectives < k.collectives
-  OR EXISTS (SELECT 1 FROM align.communicator AS c WHERE c.run_id = k.run_id AND c.origin = 'unknown')
-)
+SELECT ranks, job_ranks
+FROM timeline.coverage
+WHERE run_id = ? AND complete_collectives < collectives
 """
 
 
