@@ -25,7 +25,7 @@ def test_where_most_ranks_are_unknown_a_late_one_costs_at_most_what_it_shows() -
     ((explanation, of_verdict),) = rows_of(store, VERDICT)
     assert of_verdict == "medium"
     assert str(explanation).startswith(
-        "5 ranks of 8 were not recorded: if one of them comes later still, mending this saves less, or nothing."
+        "Ranks of the job were not recorded: if one of them comes later still, mending this saves less, or nothing."
     )
 
 

@@ -14,7 +14,6 @@ from traceforge.attribute.findings.finding_candidate import FindingCandidate
 from traceforge.attribute.findings.finding_cost import CostEstimate, FindingCost
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import plural
 
 # Ranks that nobody who was recorded meets hide nothing: of a tensor-parallel group a job's own timers name one rank.
 _MET = """
@@ -41,10 +40,9 @@ def sentence_of_unseen(state: Mapping[str, Any]) -> str:
     """That the leading finding may cost less, as a sentence; empty where it does not."""
     if state["state"] != "finding" or not state["finding_is_at_most"]:
         return ""
-    missing = state["world_size"] - state["ranks"]
     return (
-        f"{plural(missing, 'rank')} of {state['world_size']} {'was' if missing == 1 else 'were'} not recorded: if one "
-        "of them comes later still, mending this saves less, or nothing. Record all ranks to know."
+        "Ranks of the job were not recorded: if one of them comes later still, mending this saves less, or nothing. "
+        "Record all ranks to know."
     )
 
 
