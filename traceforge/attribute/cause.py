@@ -61,9 +61,14 @@ class Cause:
     phrase_of_all: str = ""
     phrase_of_host: str = ""
 
+    @property
+    def is_of_hosts(self) -> bool:
+        """Whether it is what hosts do, for which their devices wait."""
+        return self.mode == "runtime_control_plane"
+
     def is_pause(self, has_device: bool) -> bool:
         """Whether no rank's part of the program makes it so: a device idles; or a host, and not for want of a core."""
-        return self.mode == "runtime_control_plane" and (has_device or not self.is_like_taken_cores)
+        return self.is_of_hosts and (has_device or not self.is_like_taken_cores)
 
 
 # Owner of what no cause owns. Not a plug-in: it is what remains.
@@ -99,6 +104,11 @@ def causes() -> Mapping[str, Cause]:
     if missing := vocabulary().causes - found.keys():
         raise PluginError(f"there is no file in causes/ for {', '.join(sorted(missing))}", where="vocabulary.toml")
     return MappingProxyType({**found, UNEXPLAINED.name: UNEXPLAINED})
+
+
+def of_hosts(name: str) -> bool:
+    """Whether what owns a loss is what hosts do; not of what no cause owns."""
+    return name in causes() and causes()[name].is_of_hosts
 
 
 def cause_of_work(phase: str, activity: str | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from traceforge.attribute.cause import UNEXPLAINED, causes
+from traceforge.attribute.cause import UNEXPLAINED, causes, of_hosts
 from traceforge.attribute.ledger.blame_of_run import blame_of_run
 from traceforge.attribute.ledger.coupled_transfers import charged_to_late_ranks
 from traceforge.attribute.ledger.host_causes import load_judged_input
@@ -58,9 +58,10 @@ def _rows(store: Store, run: LedgerInput, run_id: int, *, on_device: bool) -> pl
     owned = store.once(blame_of_run, run_id)
     owned = charged_to_late_ranks(run, owned, growth) if growth > 0 else owned
     floor = load_host_floor(store, run_id, run.model)
-    part = 1.0 if floor is None else floor.part_of_loss(run.model, owned.sum(axis=1))
-    delays = round_to_sum(part * owned)
     owners = _owners(run, of_transfers)
+    by_devices = owned[:, [not of_hosts(name) for name in owners["cause"]]].sum(axis=1)
+    part = 1.0 if floor is None else floor.part_of_loss(run.model, owned.sum(axis=1), np.maximum(0.0, by_devices))
+    delays = round_to_sum(part * owned)
     place, owner = np.nonzero(delays)
     return owners[owner].with_columns(
         run_id=pl.lit(run_id, dtype=pl.Int32),

@@ -39,6 +39,7 @@ _PACE = _KEY | {
     "input_ns": pl.Int64,
     "fetching_wait_ns": pl.Int64,
     "unnamed_ns": pl.Int64,
+    "awaited_ns": pl.Int64,
 }
 
 _TIME = _KEY | {"cause": pl.String, "host_ns": pl.Int64}
@@ -108,6 +109,7 @@ def _look(events: RankEvents, key: pl.DataFrame, edges: Sequence[Times]) -> Host
         input_ns=pl.Series(_inside(fetching, edges)),
         fetching_wait_ns=pl.Series(_inside(waiting, edges)),
         unnamed_ns=pl.Series(step_ns - _inside(known, edges)),
+        awaited_ns=pl.Series(_inside(events.training.get("synchronisation", NO_EVENTS).union(), edges)),
     )
     spent = [
         key.with_columns(cause=pl.lit(cause), host_ns=pl.Series(_inside(when, edges)))

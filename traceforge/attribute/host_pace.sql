@@ -22,5 +22,7 @@ CREATE OR REPLACE TABLE attribute.host_pace (
   -- Time in which it seems to fetch input, and waits for its device, ns; some of it may be work.
   fetching_wait_ns BIGINT NOT NULL,
   -- Time in which nothing of the host is recorded while its device neither computes nor copies, ns: Python, or a wait for others.
-  unnamed_ns BIGINT NOT NULL
+  unnamed_ns BIGINT NOT NULL,
+  -- Time in calls that wait for its device (cudaStreamSynchronize, say), ns; the device may wait for other ranks meanwhile.
+  awaited_ns BIGINT NOT NULL
 )

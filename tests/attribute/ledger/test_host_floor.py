@@ -1,5 +1,7 @@
 """The least that hosts let iterations take: worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,11 @@ from traceforge.attribute.ledger.ledger_input import by_cause
 
 
 def floor_of(
-    host_ns: list[list[float]], role: list[int] | None = None, machine: list[int] | None = None, starved_ns: float = 150
+    host_ns: list[list[float]],
+    role: list[int] | None = None,
+    machine: list[int] | None = None,
+    starved_ns: float = 150,
+    left_ns: float = 0,
 ) -> HostFloor:
     """Hosts of ranks 0, 1, …; of all iterations but the first."""
     hosts = np.array(host_ns, dtype=np.float64)
@@ -23,6 +29,7 @@ def floor_of(
         role=np.array(role or [0] * len(ranks)),
         machine=ranks if machine is None else np.array(machine),
         starved_ns=np.full(len(hosts), starved_ns),
+        left_ns=np.full(len(hosts), left_ns),
     )
 
 
@@ -64,7 +71,7 @@ def test_hosts_that_need_more_than_the_iterations_take_leave_no_saving_and_no_lo
 
     without = Counterfactual(model, hosts=hosts).without_ns([blamed_work(model, "slow_compute", [2])])
     assert without == pytest.approx([150.0] * 4)
-    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == 0
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0), np.zeros(4)) == 0
 
 
 @pytest.mark.parametrize(("usual_ns", "part"), [(110, 1.0), (60, 1.0), (120, 0.75), (150, 0.0)])
@@ -72,7 +79,7 @@ def test_what_the_usual_host_needs_beyond_the_reference_is_no_loss(usual_ns: flo
     # given 150 an iteration, of which the ledger holds 40, and one host that needs far more in one iteration
     hosts = floor_of([[usual_ns, usual_ns, usual_ns], [usual_ns, 900, usual_ns], [usual_ns, usual_ns, usual_ns]])
 
-    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == pytest.approx(part)
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0), np.zeros(4)) == pytest.approx(part)
 
 
 def test_hosts_are_in_the_way_for_no_longer_than_a_device_lacks_work() -> None:
@@ -84,7 +91,32 @@ def test_hosts_are_in_the_way_for_no_longer_than_a_device_lacks_work() -> None:
     # then of the 40 that the straggler costs 10 may be theirs; if they do not wait for their devices, 32
     assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([120.0] * 4)
     assert Counterfactual(model, hosts=hosts.without_doubt()).without_ns([source]) == pytest.approx([142.0] * 4)
-    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0)) == pytest.approx(30 / 40)
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0), np.zeros(4)) == pytest.approx(30 / 40)
+
+
+# Four iterations of 150: rank 2's host launches for 140, the others' for 100; a transfer of 10.
+SLOW_HOST = replace(STRAGGLER, kinds=(("runtime", "launch"),))
+
+
+def test_what_devices_have_left_to_do_when_hosts_are_done_is_not_saved_with_a_slow_host() -> None:
+    # given the other hosts, which need 110 and then wait for their devices; so does rank 2's, for 25
+    hosts, model = floor_of([[110, 110, 125]] * 3, left_ns=25), by_cause(SLOW_HOST)
+    source = blamed_work(model, "late_launch", [2])
+
+    # then 110 and 25 are left of 150, which is 15 less
+    assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([135.0] * 4)
+    assert Counterfactual(model, hosts=hosts).isolated_cost_ns(source) == pytest.approx([15.0] * 4)
+    assert hosts.part_of_loss(SLOW_HOST, np.full(4, 40.0), np.zeros(4)) == pytest.approx(15 / 40)
+
+
+def test_what_a_slow_device_has_left_to_do_is_saved_with_it() -> None:
+    # given the same, but for a rank 2 whose device is slow: 40 faster, it leaves nothing to wait for
+    hosts, model = floor_of([[110, 110, 125]] * 3, left_ns=25), by_cause(STRAGGLER)
+    source = blamed_work(model, "slow_compute", [2])
+
+    assert Counterfactual(model, hosts=hosts).without_ns([source]) == pytest.approx([110.0] * 4)
+    assert Counterfactual(model, hosts=hosts).isolated_cost_ns(source) == pytest.approx([40.0] * 4)
+    assert hosts.part_of_loss(STRAGGLER, np.full(4, 40.0), np.full(4, 40.0)) == pytest.approx(1.0)
 
 
 def test_hosts_of_the_same_machine_are_no_measure_where_there_are_others() -> None:
@@ -106,6 +138,7 @@ def test_a_machine_is_known_of_ranks_whose_hosts_are_not_looked_at() -> None:
         role=np.array([0, 0]),
         machine=np.array([0, 1, 1, 0]),
         starved_ns=np.full(3, 150.0),
+        left_ns=np.zeros(3),
     )
 
     assert (hosts.least_ns(frozenset({2})), hosts.least_ns(frozenset({3}))) == (180, 420)
@@ -124,7 +157,7 @@ def test_of_stages_the_one_whose_hosts_need_most_counts() -> None:
 
 
 def test_where_nothing_is_lost_nothing_is_taken_out() -> None:
-    assert floor_of([[160, 160, 160]] * 3).part_of_loss(STRAGGLER, np.zeros(4)) == 1
+    assert floor_of([[160, 160, 160]] * 3).part_of_loss(STRAGGLER, np.zeros(4), np.zeros(4)) == 1
 
 
 def test_of_two_halves_of_the_hosts_the_faster_one_is_the_usual() -> None:

@@ -91,7 +91,7 @@ def _is_of(one: FindingCandidate, other: FindingCandidate) -> bool:
 
 def _with_followers(one: FindingCandidate, found: Sequence[FindingCandidate]) -> FindingCandidate:
     """A pause of ranks, with the causes that follow from pauses, unless these are a finding of the ranks' own."""
-    is_pause = any(causes()[name].mode == "runtime_control_plane" for name in one.parts)
+    is_pause = any(causes()[name].is_of_hosts for name in one.parts)
     if one.cause.claims_transfer is not None or not is_pause:
         return one
     counted = [other for other in found if other.confidence != "low" or other is one]

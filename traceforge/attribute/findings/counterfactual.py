@@ -9,14 +9,14 @@ makes ranks wait costs that as well.
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.cause import cause_of_work
+from traceforge.attribute.cause import cause_of_work, of_hosts
 from traceforge.attribute.findings.step_pace import step_paces
 from traceforge.attribute.ledger.host_floor import HostFloor
 from traceforge.replay.coupling import NO_COUPLING, Couplings
@@ -41,12 +41,14 @@ class BlamedTime:
         before_arrival_ns: excess work, shape (I, P + 1, those ranks).
         before_wait_ns: shape (I, P, those ranks).
         transfer_ns: excess of transfers, shape (I, P, R); None for work alone. Of a hot expert both are blamed.
+        is_of_hosts: whether devices stand idle meanwhile.
     """
 
     rank_places: tuple[int, ...]
     before_arrival_ns: NDArray[np.int64]
     before_wait_ns: NDArray[np.int64]
     transfer_ns: NDArray[np.int64] | None = None
+    is_of_hosts: bool = False
 
     def rank_seconds_ns(self) -> Amounts:
         """Time above the reference by iteration: summed over ranks, of a transfer as long as it holds up its ranks."""
@@ -64,7 +66,7 @@ class BlamedTime:
     def scaled(self, shares: Sequence[float]) -> "BlamedTime":
         """A share of each rank's work."""
         arrival, wait = (_whole(work * np.asarray(shares)) for work in (self.before_arrival_ns, self.before_wait_ns))
-        return BlamedTime(self.rank_places, arrival, wait, self.transfer_ns)
+        return replace(self, before_arrival_ns=arrival, before_wait_ns=wait)
 
 
 def working_alone(model: StepModel, couplings: Couplings) -> StepModel:
@@ -111,7 +113,7 @@ def blamed_work(
         part = np.divide(beyond[i], above, out=np.zeros(len(ranks)), where=above > 0)
         arrivals[i, : len(arrival)] = _whole(part * np.maximum(0, arrival).sum(axis=2))
         waits[i, : len(wait)] = _whole(part * np.maximum(0, wait).sum(axis=2))
-    return BlamedTime(tuple(ranks), arrivals, waits)
+    return BlamedTime(tuple(ranks), arrivals, waits, is_of_hosts=all(map(of_hosts, chosen)))
 
 
 def _differences(
@@ -234,12 +236,19 @@ class Counterfactual:
 
     def without_ns(self, sources: Sequence[BlamedTime]) -> Amounts:
         """Iterations without some sources, from one completion to the next, ns, shape (I,)."""
+        lasted = self._replayed_without(sources)
+        if self._hosts is None or not sources:
+            return lasted
+        before = self._replayed_without([])
+        by_devices = before - self._replayed_without([one for one in sources if not one.is_of_hosts])
+        return self._hosts.lasted_ns(before, lasted, _ranks_of(sources), by_devices)
+
+    def _replayed_without(self, sources: Sequence[BlamedTime]) -> Amounts:
+        """The same as if hosts never were in the way."""
         key = frozenset(map(id, sources))
         if key not in self._kept:
             self._kept[key] = self._lasted(_changed(self._measured, sources, -1))
-        if self._hosts is None or not sources:
-            return self._kept[key]
-        return self._hosts.lasted_ns(self.without_ns([]), self._kept[key], _ranks_of(sources))
+        return self._kept[key]
 
     def isolated_cost_ns(self, source: BlamedTime) -> Amounts:
         """By how much a source alone would lengthen iterations in which all else is at its reference, shape (I,)."""
@@ -249,7 +258,8 @@ class Counterfactual:
             self._clean_ns = self._lasted(self._clean)
         lasted = self._lasted(_changed(self._clean, [source], 1))
         if self._hosts is not None:
-            return lasted - self._hosts.lasted_ns(lasted, self._clean_ns, _ranks_of([source]))
+            by_devices = np.zeros(len(lasted)) if source.is_of_hosts else lasted - self._clean_ns
+            return lasted - self._hosts.lasted_ns(lasted, self._clean_ns, _ranks_of([source]), by_devices)
         return lasted - self._clean_ns
 
     def costs_ns(self, sources: Sequence[BlamedTime]) -> Amounts:

@@ -78,7 +78,7 @@ def limits_of(run: JudgedRun, node: CauseNode, names: Sequence[str]) -> GradeLim
     """
     own = [causes()[names[n]] for n in node.numbers]
     # A kernel that takes long once is what heavy-tailed noise looks like; a pause of the host has a name.
-    is_named = all(cause.mode == "runtime_control_plane" for cause in own)
+    is_named = all(cause.is_of_hosts for cause in own)
     one_off_share = thresholds.ONE_OFF_SHARE if is_named else thresholds.ONE_OFF_COMPUTE_SHARE
     usual = GradeLimits(one_off_share=one_off_share, any_size=is_named)
     if not run.shares_cores:

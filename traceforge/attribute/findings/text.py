@@ -46,7 +46,7 @@ def _step_in_turns(cause: Cause) -> str:
     """The step where no rank is at fault; of a pause with a name it is the pause's own, on any rank."""
     if cause.is_like_taken_cores:
         return _TURNS_STEP_OF_HOSTS
-    if cause.mode != "runtime_control_plane":
+    if not cause.is_of_hosts:
         return _TURNS_STEP
     return _NO_SINGLE_RANK + cause.next_step.format(subject="every rank", peer="iteration")
 

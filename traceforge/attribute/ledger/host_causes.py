@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from traceforge.attribute.cause import causes
+from traceforge.attribute.cause import of_hosts
 from traceforge.attribute.ledger.ledger_input import LAUNCHING, STALLED, LedgerInput, load_ledger_input, same_role
 from traceforge.replay.model import StepModel
 from traceforge.replay.reference import Amounts
@@ -118,7 +118,7 @@ def _unrecorded(model: StepModel, of_hosts: Amounts) -> Amounts:
 
 def _of_hosts(model: StepModel) -> NDArray[np.bool_]:
     """Kinds of work that are a host's, while its device waits, shape (K,)."""
-    return np.array([name in causes() and causes()[name].mode == "runtime_control_plane" for name, _ in model.kinds])
+    return np.array([of_hosts(name) for name, _ in model.kinds])
 
 
 def _shares(amounts: Amounts) -> Amounts:

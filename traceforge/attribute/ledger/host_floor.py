@@ -3,8 +3,9 @@
 Idea: ranks wait for the last one's device, and their own hosts work on meanwhile. Where those hosts need nearly as
 long, the wait hides their work: without the last rank, the job would wait for the next host. Each host's own work is
 summed over the run, as a host that is ahead makes up for a slow step. Hosts hold a job up by no more than its devices
-stand idle for want of work: a span that seems to fetch input may wait for the device. Not handled: what a
-synchronisation in each step adds, as then the slowest host of each step counts.
+stand idle for want of work: a span that seems to fetch input may wait for the device. Where hosts wait for their
+devices in each step, what these have left to do is added: a faster host waits no less, but a faster device leaves less.
+Not handled: that then the slowest host of each step counts, and not of the run.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +19,10 @@ from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
 
 _NEEDS = """
-SELECT rank, iteration, host_ns, possible_ns FROM attribute.host_need WHERE run_id = ? ORDER BY rank, iteration
+SELECT rank, iteration, host_ns, possible_ns, least_awaited_ns
+FROM attribute.host_need
+WHERE run_id = ?
+ORDER BY rank, iteration
 """
 
 _STARVED = "SELECT iteration, starved_ns FROM attribute.starvation WHERE run_id = ?"
@@ -39,6 +43,7 @@ class HostFloor:
         role: number shared by ranks that do the same, shape (H,).
         machine: number shared by ranks of one host, of all ranks, shape (R,).
         starved_ns: for how long some device lacks work in each iteration, shape (J,).
+        left_ns: what devices have left to do in each when hosts are done and wait for them, shape (J,).
     """
 
     places: NDArray[np.int64]
@@ -48,6 +53,7 @@ class HostFloor:
     role: NDArray[np.int64]
     machine: NDArray[np.int64]
     starved_ns: Amounts
+    left_ns: Amounts
 
     @property
     def usual_ns(self) -> float:
@@ -73,30 +79,34 @@ class HostFloor:
             return self.usual_ns * len(self.places)
         return float(self.host_ns[:, others].sum(axis=0).max())
 
-    def lasted_ns(self, before_ns: Amounts, lasted_ns: Amounts, but: frozenset[int]) -> Amounts:
+    def lasted_ns(self, before_ns: Amounts, lasted_ns: Amounts, but: frozenset[int], by_devices_ns: Amounts) -> Amounts:
         """Iterations without some loss, no shorter in sum than the hosts of the other ranks allow, shape (I,).
 
         Args:
             before_ns: with it.
             lasted_ns: without it, as if hosts never were in the way.
             but: places of the ranks whose loss it is.
+            by_devices_ns: what faster devices and transfers alone save of it.
         """
         saved_ns = float((before_ns - lasted_ns)[self.places].sum())
-        possible_ns = max(0.0, float(before_ns[self.places].sum()) - self.least_ns(but))
+        left_ns = max(0.0, float((self.left_ns - by_devices_ns[self.places]).sum()))
+        possible_ns = max(0.0, float(before_ns[self.places].sum()) - self.least_ns(but) - left_ns)
         possible_ns = max(possible_ns, saved_ns - float(self.starved_ns.sum()))
         if saved_ns <= possible_ns:
             return lasted_ns
         return before_ns - (before_ns - lasted_ns) * (possible_ns / saved_ns)
 
-    def part_of_loss(self, model: StepModel, lost_ns: Amounts) -> float:
+    def part_of_loss(self, model: StepModel, lost_ns: Amounts, by_devices_ns: Amounts) -> float:
         """How much of what the ledger holds is a loss, 0..1: the usual hosts would need the rest by themselves.
 
         Args:
             lost_ns: above the reference, shape (I,).
+            by_devices_ns: of it, what devices and transfers lose.
         """
         lasted_ns = np.diff(model.end_ns.max(axis=1), prepend=model.start_ns[0].max())[self.places]
         loss_ns = float(lost_ns[self.places].mean())
-        possible_ns = max(float(lasted_ns.mean()) - self.usual_ns, loss_ns - float(self.starved_ns.mean()))
+        usual_ns = self.usual_ns + max(0.0, float((self.left_ns - by_devices_ns[self.places]).mean()))
+        possible_ns = max(float(lasted_ns.mean()) - usual_ns, loss_ns - float(self.starved_ns.mean()))
         return float(np.clip(possible_ns / loss_ns, 0.0, 1.0)) if loss_ns > 0 else 1.0
 
 
@@ -117,6 +127,7 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
     host_of = dict(store.rows(_HOSTS, [run_id]))
     names = [host_of.get(rank) or f"of rank {rank}" for rank in model.ranks.tolist()]
     starved_of = dict(store.rows(_STARVED, [run_id]))
+    left_of = dict(kept.select("iteration", "least_awaited_ns").iter_rows())
     return HostFloor(
         places=np.searchsorted(model.iterations, iterations),
         ranks=ranks,
@@ -125,4 +136,5 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
         role=role,
         machine=np.unique(names, return_inverse=True)[1],
         starved_ns=np.array([float(starved_of.get(one) or 0) for one in iterations.tolist()]),
+        left_ns=np.array([float(left_of[one]) for one in iterations.tolist()]),
     )
