@@ -50,3 +50,25 @@ def test_of_two_ranks_the_slower_owns_all_of_the_difference() -> None:
 
     owned = store.query("SELECT rank, SUM(delay_ns) FROM attribute.delay GROUP BY rank")
     assert owned.filter(pl.col("rank") == 1).row(0)[1] == 12 * 40 * US
+
+
+def test_a_rank_that_is_always_slow_and_one_that_is_so_now_and_then_are_two_faults() -> None:
+    # given eight ranks that compute 100, rank 3 always 120, rank 5 in each third iteration 154: 18 more on average
+    rows = [[120 if rank == 3 else 154 if rank == 5 and i % 3 == 1 else 100 for rank in range(8)] for i in range(30)]
+    store = job_on_hosts(rows, [f"node{rank // 4}" for rank in range(8)])
+
+    assert rows_of(store, FINDINGS) == [
+        ("rank", "5", "slow_compute", "transient", "high"),
+        ("rank", "3", "slow_compute", "persistent", "medium"),
+    ]
+    # then each costs the mean of what it would cost alone, and of what it costs beside the other
+    costs = rows_of(store, "SELECT delay_ns_per_iteration FROM attribute.finding ORDER BY subject")
+    assert costs == [(round((20 + 20 * 2 / 3) / 2 * US),), (round((18 + 34 / 3) / 2 * US),)]
+
+
+def test_ranks_that_are_slow_alike_in_the_usual_iteration_are_named_together() -> None:
+    # given ranks 3 and 5 that compute 120 and 122 in turns
+    rows = [[120 + 2 * ((i + rank) % 4 == 1) if rank in (3, 5) else 100 for rank in range(8)] for i in range(30)]
+    store = job_on_hosts(rows, [f"node{rank // 4}" for rank in range(8)])
+
+    assert rows_of(store, FINDINGS) == [("ranks", "3, 5", "slow_compute", "persistent", "high")]

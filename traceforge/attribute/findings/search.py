@@ -190,7 +190,18 @@ def _is_part_of_everyone(lost: LostTime, node: CauseNode, one: FindingCandidate)
 def _slow_subjects(run: JudgedRun, longer: Delays, known: Sequence[Subject]) -> set[Subject]:
     """Who works longest, on average and in the usual iteration."""
     found = (slow_set(run, shift, known) for shift in (longer.mean(axis=0), np.median(longer, axis=0)))
-    return {one for one in found if one is not None}
+    return {one for one in found if one is not None and (one.kind != "ranks" or _lose_alike(longer, one.places))}
+
+
+def _lose_alike(own_ns: Delays, places: Sequence[int]) -> bool:
+    """Whether some ranks have about as much on average, and in the usual iteration, unless none has much in that.
+
+    A rank that is always slow and one that is so now and then are two faults.
+    """
+    of_ranks = own_ns[:, list(places)]
+    on_average, usually = of_ranks.mean(axis=0), np.median(of_ranks, axis=0)
+    is_rare = float(usually.max()) < thresholds.ALIKE_PART * float(on_average.mean())
+    return is_alike(on_average) and (is_rare or is_alike(usually))
 
 
 def _effects(
@@ -211,7 +222,7 @@ def _effects(
             is_of_single = len(run.ranks) > 1 and _strikes_single_ranks(own[together.affected])
             struck = one_or_another(struck.places) if is_of_single else struck
             yield struck, with_one_off(together, cost.sum(axis=1), run.durations_ns, limits, own)
-        elif struck is not None and (struck.kind != "ranks" or is_alike(own.mean(axis=0)[list(struck.places)])):
+        elif struck is not None and (struck.kind != "ranks" or _lose_alike(own, struck.places)):
             # One of them may lose as much as the others in these iterations, and nothing in all those between.
             subjects.add(struck)
     apart = apart_from_all(cost, own)
