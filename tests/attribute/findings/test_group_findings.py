@@ -72,3 +72,11 @@ def test_ranks_that_are_slow_alike_in_the_usual_iteration_are_named_together() -
     store = job_on_hosts(rows, [f"node{rank // 4}" for rank in range(8)])
 
     assert rows_of(store, FINDINGS) == [("ranks", "3, 5", "slow_compute", "persistent", "high")]
+
+
+def test_ranks_that_are_struck_together_now_and_then_are_named_together_whatever_little_they_differ_by_else() -> None:
+    # given ranks 3 and 5 that compute 140 in each third iteration; in all others rank 5 takes 101
+    rows = [[140 if rank in (3, 5) and i % 3 == 1 else 100 + (rank == 5) for rank in range(8)] for i in range(30)]
+    store = job_on_hosts(rows, [f"node{rank // 4}" for rank in range(8)])
+
+    assert ("ranks", "3, 5", "slow_compute", "transient", "high") in rows_of(store, FINDINGS)
