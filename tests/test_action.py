@@ -51,6 +51,20 @@ def test_the_page_shows_the_first_screen_and_the_code_is_that_of_check(
     assert (tmp_path / "s.json").exists()
 
 
+def test_a_baseline_is_compared_with_before_the_new_summary_takes_its_place(
+    tmp_path: Path, sample_database: Callable[..., Path]
+) -> None:
+    # given the summary of a healthy job where the next one is written to, as a build that passes it on has it
+    assert act(tmp_path, sample_database("healthy"))[0] == 0
+
+    # when a slower job is held against it
+    ended, _, _ = act(tmp_path, sample_database("compute_straggler"), BASELINE=str(tmp_path / "s.json"))
+
+    # then it is compared with the healthy one, and its own summary is there for the next build
+    assert ended == 10
+    assert "Rank 2" in (tmp_path / "s.json").read_text(encoding="utf-8")
+
+
 def test_traces_that_cannot_be_read_leave_their_code_to_later_steps_too(tmp_path: Path) -> None:
     ended, page, outputs = act(tmp_path, tmp_path / "no_such_traces")
 
