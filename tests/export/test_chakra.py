@@ -100,6 +100,22 @@ def test_groups_are_listed_as_pytorch_lists_them(job: list[Nodes]) -> None:
     ]
 
 
+def test_groups_are_listed_by_the_node_that_listed_them_in_the_recording(tmp_path: Path) -> None:
+    # given a recording with PyTorch's own node for them, as execution traces have it
+    names = ("## process_group:init ##", "aten::mm", "record_param_comms", "aten::item")
+    recorded = [operation(name, place) for place, name in enumerate(names)]
+    groups = [{"process_group_name": "dp", "description": "mesh_dp", "size": 2, "ranks": [0, 1]}]
+    store = store_of(rank_that_waits(0, 30_000), rank_that_waits(1, 80_000))
+    add_execution_trace(store, recorded, groups=groups)
+
+    (file,) = export_chakra(built(store), 0, tmp_path, "job")
+
+    reading = read_chakra(file.path.read_bytes(), tmp_path)
+    assert [one["name"] for one in reading.nodes].count(names[0]) == 1
+    assert len(reading.nodes) == file.node_count
+    assert [issue.code for issue in reading.summary.issues] == []
+
+
 def test_a_generated_trace_keeps_its_durations_and_dependencies(tmp_path: Path) -> None:
     store = chakra(store_of(), generated(5), generated(7), generated(30), generated(2, "COMM_COLL"))
 

@@ -90,10 +90,14 @@ def export_chakra(
         path = folder / f"{prefix}.{rank}.et"
         with replaced_file(path) as place, place.open("wb") as file:
             file.write(framed(_metadata(rank, label)))
-            file.write(framed(_groups_node(_groups(store, source_id, part, redaction), len(nodes) + 1)))
+            listed = text(schema.INPUTS, _arguments(_groups(store, source_id, part, redaction)))
+            of_groups = next((node for node in nodes if node.name == _INIT_NODE), None)
+            if of_groups is None:
+                of_groups = ExportNode(len(nodes) + 1, _INIT_NODE, "metadata", True, None, 0)
+                nodes.insert(0, of_groups)
             for node in nodes:
-                file.write(framed(_message(node)))
-        yield ExportedFile(path, rank, len(nodes) + 1, label)
+                file.write(framed(_message(node) + (listed if node is of_groups else b"")))
+        yield ExportedFile(path, rank, len(nodes), label)
 
 
 def _metadata(rank: int, label: str) -> bytes:
@@ -110,18 +114,9 @@ def _groups(store: Store, source_id: int, part: int, redaction: Redaction | None
     return (redaction.frame(groups) if redaction else groups).to_dicts()
 
 
-def _groups_node(groups: list[dict[str, object]], node_id: int) -> bytes:
-    """The node that lists the process groups, as PyTorch and its converter write it."""
-    arguments = text(1, repr([json.dumps(groups)])) + text(2, "[[]]") + text(3, "['String']")
-    return b"".join(
-        (
-            number(schema.ID, node_id),
-            text(schema.NAME, _INIT_NODE),
-            number(schema.TYPE, _METADATA),
-            text(schema.INPUTS, arguments),
-            text(schema.ATTRIBUTE, _attribute("is_cpu_op", True)),
-        )
-    )
+def _arguments(groups: list[dict[str, object]]) -> bytes:
+    """Arguments of the node that lists the process groups, as PyTorch and its converter write them."""
+    return text(1, repr([json.dumps(groups)])) + text(2, "[[]]") + text(3, "['String']")
 
 
 def _message(node: ExportNode) -> bytes:
