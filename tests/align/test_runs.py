@@ -7,7 +7,7 @@ from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from traceforge import api
 from traceforge.align.runs import divided, split_runs, window_numbers
-from traceforge.cli.files_used import files_used
+from traceforge.cli.files_used import files_used, note_other_runs
 from traceforge.store.database import Store
 
 RUNS = """
@@ -255,6 +255,19 @@ def test_what_is_used_is_said_first_with_the_reasons_and_the_other_runs() -> Non
         "  other run: 1 file of run `story [window 2]`: see it with --run",
     ]
     assert files_used(store, 0, in_all_runs=True)[0] == "3 of 4 files used in 2 runs"
+
+
+def test_an_answer_about_one_of_several_runs_says_which_unless_it_was_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = built(_split(_at("rank0.json", 0, 1), _at("later.json", 0, HOUR)), "align")
+
+    note_other_runs(store, 0, None, "--run-b")
+    assert capsys.readouterr().err == "this is about run `story`; --run-b takes `story [window 2]`\n"
+
+    note_other_runs(store, 0, "story")
+    note_other_runs(built(_split(_at("rank0", 0, 1), _at("rank1", 1, 1)), "align"), 0, None)
+    assert capsys.readouterr().err == ""
 
 
 def test_where_every_file_is_used_nothing_is_said() -> None:

@@ -139,6 +139,8 @@ def test_what_counts_as_on_time_is_chosen_and_stays_chosen(healthy: Path, tmp_pa
         (["replay", "{db}", "--policy", "bounded_delay:speed=1"], 2, "no parameter"),
         (["replay", "{db}", "--what-if", "nonsense"], 2, "no edit"),
         (["replay", "{db}", "--what-if", "fix_rank:rank=9999"], 2, "no rank 9999"),
+        (["replay", "{db}", "--policy", "fix_rank:rank=2"], 2, "hint: --what-if fix_rank:rank=2"),
+        (["replay", "{db}", "--what-if", "bounded_delay"], 2, "hint: --policy bounded_delay"),
         (["report", "{db}", "--run", "nonsense"], 2, "no run"),
         (["report", "{db}", "-o", "{tmp}/no/such/folder/x.html"], 3, "cannot be written"),
         (["frobnicate"], 2, "frobnicate"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, print_unwritten, printable
+from traceforge.cli.files_used import note_other_runs
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.errors import InputUnusableError, UsageError
 from traceforge.outputs import check_outputs, write_text
@@ -70,6 +71,7 @@ def check(
     limits = _limits(maximum or [], earlier, tolerance or [], where=str(baseline))
     with opened(_named(target)) as store:
         run_id = api.run_id(store, run)
+        note_other_runs(store, run_id, run)
         if earlier is not None and not force:
             refuse_unlike(store, run_id, earlier, where=str(baseline))
         results = api.check(store, limits, run=run)

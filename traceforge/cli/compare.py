@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, printable
+from traceforge.cli.files_used import note_other_runs
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.errors import UsageError
 
@@ -49,6 +50,8 @@ def compare(
         second = first if same or after is None else stack.enter_context(opened(after))
         if same and run_a == run_b:
             raise UsageError("A and B are the same run", hint="name two runs of the database with --run-a and --run-b")
+        for store, run, option in ((first, run_a, "--run-a"), (second, run_b, "--run-b")):
+            note_other_runs(store, api.run_id(store, run), run, option)
         found = api.compare(first, second, run_before=run_a, run_after=run_b, force=force)
     if as_json:
         print_json(comparison_document(found))

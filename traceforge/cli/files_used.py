@@ -5,6 +5,7 @@ Nothing is said where every trace file is used in the one run there is. Files th
 
 from typing import TYPE_CHECKING
 
+from traceforge.cli.console import note
 from traceforge.units import plural
 
 if TYPE_CHECKING:
@@ -47,3 +48,19 @@ def files_used(store: "Store", run_id: int, *, in_all_runs: bool = False) -> lis
         if len(texts) > _MOST_LINES:
             lines.append(f"  {label}: {len(texts) - _MOST_LINES} more")
     return lines
+
+
+def note_other_runs(store: "Store", run_id: int, asked: str | None, option: str = "--run") -> None:
+    """Say which run an answer is about where nobody asked for it and the same files hold others.
+
+    Args:
+        asked: the run that the user named, or None.
+        option: what names another one.
+    """
+    from traceforge import api
+
+    family = api.divided_runs(store, run_id)
+    others = [f"`{name}`" for other, name in family.items() if other != run_id]
+    if asked is None and others:
+        more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
+        note(f"this is about run `{family[run_id]}`; {option} takes {', '.join(others[:_MOST_LINES])}{more}")

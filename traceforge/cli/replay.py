@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from traceforge.cli.console import note, print_frame
+from traceforge.cli.files_used import note_other_runs
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.errors import InputUnusableError, UsageError
 
@@ -67,6 +68,7 @@ def replay(
         return
     if target is None:
         raise UsageError("nothing to replay", hint="name traces or a database; --list alone shows policies and changes")
+    _refuse_swapped(policy or (), what_if or ())
     edits = [parse_edit(text) for text in what_if or ()]
     chosen = [(one.policy, one.parameters) for one in map(choose, policy or (() if edits else policies()))]
     _check_saved(save_policy, chosen, sweep=sweep)
@@ -83,6 +85,25 @@ def replay(
         print_json(document)
 
 
+def _refuse_swapped(given_policies: "Sequence[str]", given_edits: "Sequence[str]") -> None:
+    """Refuse a change to a job that is given as a policy, and the other way round.
+
+    Raises:
+        UsageError: one is; the hint has it where it belongs.
+    """
+    from traceforge.replay.edit import edits
+    from traceforge.replay.policy import policies
+
+    for texts, own, other, what, option in (
+        (given_policies, policies(), edits(), "a change to the job, and no policy", "--what-if"),
+        (given_edits, edits(), policies(), "a policy, and no change to the job", "--policy"),
+    ):
+        for text in texts:
+            name = text.partition(":")[0]
+            if name in other and name not in own:
+                raise UsageError(f"`{name}` is {what}", hint=f"{option} {text}")
+
+
 def _loaded(target: Path, run: str | None, *, with_places: bool) -> "tuple[ReplayInput, Places | None]":
     """What a replay of the run needs, and its places where the job is to be changed."""
     from traceforge import api
@@ -91,6 +112,7 @@ def _loaded(target: Path, run: str | None, *, with_places: bool) -> "tuple[Repla
 
     with opened(target) as store:
         run_id = api.run_id(store, run)
+        note_other_runs(store, run_id, run)
         given = load_replay_input(store, run_id)
         if given is None:
             hint = "FROM meta.issue and FROM attribute.verdict say what is missing"

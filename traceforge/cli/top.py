@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import print_frame, printable
+from traceforge.cli.files_used import note_other_runs
 from traceforge.cli.inputs import TARGET_HELP, opened, print_json
 from traceforge.cli.named_queries import query_text
 from traceforge.errors import InputUnusableError
@@ -54,6 +55,7 @@ def top(
 
     with opened(target) as store:
         run_id = api.run_id(store, run)
+        note_other_runs(store, run_id, run)
         query = query_text(_QUERIES[by])
         rows = store.query(f"SELECT * FROM ({query}) WHERE run_id = ? LIMIT ?", [run_id, count])
         if rows.is_empty():

@@ -167,8 +167,10 @@ def place_of_rank(job: EditedJob, rank: float) -> int:
     """
     at = np.flatnonzero(job.model.ranks == int(rank))
     if not len(at):
-        known = ", ".join(map(str, job.model.ranks[:8].tolist()))
-        raise UsageError(f"there is no rank {rank:g} in the replayed iterations", hint=f"ranks are {known} …")
+        known = job.model.ranks[:8].tolist()
+        more = " …" if len(known) < len(job.model.ranks) else ""
+        hint = f"ranks are {', '.join(map(str, known))}{more}"
+        raise UsageError(f"there is no rank {rank:g} in the replayed iterations", hint=hint)
     return int(at[0])
 
 

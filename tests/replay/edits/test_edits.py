@@ -299,5 +299,9 @@ def test_what_cannot_be_an_edit_is_refused_by_name(text: str, message: str) -> N
 
 
 def test_a_rank_that_is_not_there_is_answered_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match="no rank 7"):
+    with pytest.raises(UsageError, match="no rank 7") as error:
         edited(job_of(), "fix_rank:rank=7")
+
+    # All of them are listed, so that none are left to be guessed.
+    assert error.value.hint is not None
+    assert not error.value.hint.endswith("…")
