@@ -38,6 +38,8 @@ def test_nobody_is_sent_to_the_settings_of_another_profiler(profiler: str, code:
         ("nccl_log", "xplane", "on a TPU XLA writes none"),
         ("execution_traces", "xplane", "HLO module"),
         ("rank_known", "nsys", "numbers in names"),
+        ("whole_files", "live_log", "Let the recorder end"),
+        ("shapes", "live_log", "The recorder sees no operators"),
     ],
 )
 def test_what_a_profilers_devices_do_not_have_is_said(code: str, profiler: str, said: str) -> None:

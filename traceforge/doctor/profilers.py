@@ -149,6 +149,22 @@ _OPERATION_TABLE_ADVICE: _Advice = {
     "shapes": ("A table has no column for shapes: record a few steps with torch.profiler.", _TORCH),
     "stacks": ("A table has no stacks: record a few steps with torch.profiler.", _TORCH),
 }
+_LIVE = 'with live.record("traces/") as recorder:  # from before the first step to after the last one'
+_LIVE_ADVICE: _Advice = {
+    "all_ranks": ("Record every rank into one folder.", _LIVE),
+    "steps": ("Mark the end of each step.", "recorder.step()"),
+    "iterations": ("Record ten or more steps.", _LIVE),
+    "common_window": ("Record the same steps on every rank.", _LIVE),
+    "devices": (f"The recorder sees no kernels: {_AS_WELL}", _TORCH),
+    "communication": (
+        "Collectives that PyTorch does not issue are named by the program.",
+        'with recorder.collective("all_reduce", size_bytes=n):',
+    ),
+    "clocks": (_SHARED, _LIVE),
+    "whole_files": ("Let the recorder end before the process does; a killed one loses its last second at most.", _LIVE),
+    "shapes": (f"The recorder sees no operators: {_AS_WELL}", _TORCH),
+    "stacks": (f"The recorder keeps no stacks: {_AS_WELL}", "with_stack=True"),
+}
 _ADVICE: Mapping[str, _Advice] = MappingProxyType(
     {
         "nsys": _NSYS_ADVICE,
@@ -157,6 +173,7 @@ _ADVICE: Mapping[str, _Advice] = MappingProxyType(
         "rocpd": _ROCPD_ADVICE,
         "xplane": _XLA_ADVICE,
         "operation_table": _OPERATION_TABLE_ADVICE,
+        "live_log": _LIVE_ADVICE,
     }
 )
 
