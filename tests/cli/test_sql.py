@@ -90,6 +90,17 @@ def test_the_list_of_tables_and_queries_is_one_document(healthy: Path) -> None:
     assert {("table", "attribute.line_rate"), ("named query", "line_rate")} <= names
 
 
+def test_the_list_of_tables_is_whole_on_a_screen_too(healthy: Path) -> None:
+    result = run("sql", healthy, "--list")
+    listed = {line.partition(" ")[0] for line in result.stdout.splitlines()}
+
+    document = json.loads(run("sql", healthy, "--list", "--format", "json").stdout)
+    tables = {name for kind, name, _ in document["rows"] if kind == "table"}
+    assert len(tables) > 100
+    assert tables <= listed
+    assert "more rows" not in result.stderr
+
+
 def test_lists_and_structs_are_json_in_csv(healthy: Path) -> None:
     result = run("sql", healthy, STRANGE, "--format", "csv")
 

@@ -217,6 +217,14 @@ def test_parts_read_with_other_options_are_named(tmp_path: Path, job: Path) -> N
     assert "part 2/3 is read with other options" in refused(tmp_path / "job")
 
 
+def test_a_part_of_another_folder_is_not_said_to_have_other_options(tmp_path: Path, job: Path) -> None:
+    # given two parts of one folder, and one of another, whose run is named by it
+    read(job, tmp_path / "job", "1/3", "3/3")
+    read(write_job(tmp_path / "tuesday", ranks=5), tmp_path / "job", "2/3")
+
+    assert "part 2/3 is made from another listing of files" in refused(tmp_path / "job")
+
+
 def test_parts_of_two_arrays_are_not_mixed(tmp_path: Path, job: Path) -> None:
     read(job, tmp_path / "job", "1/2", "2/2", "1/3")
 

@@ -102,7 +102,9 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
         signal.setitimer(signal.ITIMER_REAL, ENDED_AT_ONCE_AFTER_S)
     for reader in multiprocessing.active_children():
         reader.kill()
-    _say_at_once(f"ended by {signal.Signals(number).name}; files that were read whole are kept")
+    _say_at_once(
+        f"ended by {signal.Signals(number).name}; a database named by --db keeps the files that were read whole"
+    )
     raise SystemExit(128 + number)
 
 

@@ -192,7 +192,7 @@ def _write(frame: "pl.DataFrame", output_format: Format, *, raw: bool = False) -
     import polars as pl
 
     if output_format is Format.table:
-        print_frame(frame)
+        print_frame(frame, max_rows=frame.height)
         if frame.is_empty():
             note("no rows")
     elif output_format is Format.csv:

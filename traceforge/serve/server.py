@@ -96,7 +96,7 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         return _said(lambda: answers.named_query(name, database, page))
 
     def sql(query: str, database: str | None = None, page: int = 1) -> str:
-        """Any question in SQL (DuckDB), read-only; `SELECT table_name, comment FROM duckdb_tables()` lists tables."""
+        """Any SQL (DuckDB), read-only; `SELECT schema_name, table_name, comment FROM duckdb_tables()` lists tables."""
         return _said(lambda: answers.sql(query, database, page))
 
     return [

@@ -57,8 +57,8 @@ def whole_parts(folder: Folder, version: str) -> list[Manifest]:
         raise InputUnusableError(
             what, where=where, hint="run these parts again with this version, or merge with theirs"
         )
-    _refuse_other(where, {one.part: one.settings for one in manifests}, "read with other options")
     _refuse_other(where, {one.part: one.listing_hash for one in manifests}, "made from another listing of files")
+    _refuse_other(where, {one.part: one.settings for one in manifests}, "read with other options")
     return manifests
 
 
