@@ -40,7 +40,8 @@ CREATE TABLE history.run (
   confidence VARCHAR,
   -- The verdict in one sentence.
   headline VARCHAR,
-  -- Time above the run's own reference as a share of the mean iteration; NULL where it was not judged.
+  -- Time above the run's own reference as a share of the mean iteration, below 0 where iterations took less than at it;
+  -- NULL where it was not judged.
   delay_share DOUBLE,
   -- The smallest delay of one rank by slow compute in all iterations that would have been found, ns; NULL where none would.
   sight_ns BIGINT,
