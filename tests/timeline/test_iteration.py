@@ -4,6 +4,8 @@ import pytest
 
 from tests.given import Trace, built, data_parallel_job, rows_of, store_of
 from tests.stories import told
+from traceforge.records import Issue
+from traceforge.store.issues import issue_rows
 
 ITERATIONS = "SELECT iteration, start_ns, duration_ns, ranks FROM timeline.iteration ORDER BY iteration"
 RANK_ITERATIONS = "SELECT iteration, rank, start_ns, duration_ns FROM timeline.rank_iteration ORDER BY iteration, rank"
@@ -124,6 +126,28 @@ def test_an_iteration_in_which_a_rank_lost_more_of_its_calls_than_usual_is_parti
     # then a tenth, as in step 5, is not too much
     partial = "SELECT iteration FROM timeline.iteration WHERE is_partial ORDER BY iteration"
     assert rows_of(store, partial) == [(3,)]
+
+
+def test_an_iteration_in_which_device_work_of_a_rank_has_no_time_is_partial() -> None:
+    # given a rank whose profiler wrote no time for the kernel of its second iteration
+    store = store_of(*data_parallel_job([[30, 20], [30, 20], [30, 20]]))
+    ((event,),) = rows_of(
+        store,
+        "SELECT event_id FROM raw.event WHERE source_id = 1 AND category = 'kernel' AND name = 'gemm' "
+        "ORDER BY raw_start_ns LIMIT 1 OFFSET 1",
+    )
+    store.execute("UPDATE raw.occurrence SET raw_start_ns = NULL WHERE source_id = 1 AND event_id = ?", [event])
+    said = [Issue("kineto_stray_time", "warning", 1, None, "")]
+    store.append("meta.issue", issue_rows(0, 1, "ingest", said))
+
+    built(store, "timeline")
+
+    assert rows_of(store, "SELECT rank, iteration, events, untimed FROM timeline.untimed_work") == [(1, 1, 2, 1)]
+    assert rows_of(store, "SELECT is_partial FROM timeline.iteration ORDER BY iteration") == [
+        (False,),
+        (True,),
+        (False,),
+    ]
 
 
 def test_a_trace_without_steps_is_one_partial_iteration() -> None:

@@ -97,6 +97,7 @@ _HEADLINES = MappingProxyType(
         "mostly_unmatched": f"Most calls of communication cannot be matched between ranks: {_UNKNOWN}",
         "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
         "program.",
+        "untimed": "In no iteration do all ranks have times of what their devices did: delays cannot be known.",
         "unmarked": "No step is marked: what repeats is not known, and delays cannot be told apart from the program.",
         "ranks_missing": "Only {ranks} of {world_size} ranks were recorded, and no iteration is whole without what "
         f"they exchange with the others: {_UNKNOWN}",
@@ -145,6 +146,8 @@ _IRREGULAR = MappingProxyType(
     {
         "steps": "Mark the iterations: call profiler.step() in the training loop; under Nsight Systems, put each into "
         'an NVTX range (torch.cuda.nvtx.range(f"step {n}")).',
+        "untimed": "Record again, with a newer driver or profiler: this one wrote impossible times for some of what "
+        "devices did (meta.issue counts them).",
         "regular": "Record the same steps on all ranks, with shapes (record_shapes=True), so that each collective has "
         "all its members and each message both its ends.",
     }
@@ -233,6 +236,8 @@ def _headline(state: State) -> str:
 def _headline_key(state: State) -> str:
     if state["state"] == "irregular" and not state["has_steps"]:
         return "unmarked"
+    if state["state"] == "irregular" and state["has_untimed_work"]:
+        return "untimed"
     if _is_spread(state):
         return "ownerless" if is_owner_unknown(state) else "spread"
     return str(state["state"])
@@ -368,7 +373,7 @@ def _next_step(state: State) -> str:
             return f"{state['first_problem_step']} What it costs only a timeline shows: {usual[0].lower()}{usual[1:]}"
         return step_of(state["profilers"], "communication", usual) if state["state"] in _UNCONNECTED else usual
     if state["state"] == "irregular":
-        what = "regular" if state["has_steps"] else "steps"
+        what = {"unmarked": "steps", "irregular": "regular"}.get(_headline_key(state), "untimed")
         return step_of(state["profilers"], what, _IRREGULAR[what])
     if state["iterations"] < thresholds.SURE_NEGATIVE_ITERATIONS:
         return step_of(state["profilers"], "more_steps", _MORE_STEPS)

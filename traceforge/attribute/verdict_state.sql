@@ -50,6 +50,8 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   frontier_iterations,
   -- Whether the traces mark steps.
   has_steps,
+  -- Whether an iteration is not judged as device work of a rank has no time there.
+  has_untimed_work,
   -- The smallest delay of any one rank that would have been found (attribute.sight, the worst cause), ns an iteration; NULL
   -- where none would.
   rank_sight_ns,
@@ -124,7 +126,12 @@ counted AS (
       SELECT 1 FROM align.communicator AS g WHERE g.run_id = r.run_id AND g.origin <> 'assumed'
     ) AS is_size_assumed,
     (SELECT COUNT(*) FROM timeline.collective AS c WHERE c.run_id = r.run_id AND c.iteration IS NOT NULL) AS collectives,
-    EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps
+    EXISTS (SELECT 1 FROM align.step AS s WHERE s.run_id = r.run_id AND s.is_marked) AS has_steps,
+    EXISTS (
+      SELECT 1 FROM timeline.untimed_work AS w
+      JOIN meta.threshold AS t ON t.name = 'timeline.MOST_UNTIMED_SHARE'
+      WHERE w.run_id = r.run_id AND w.untimed > t.value * w.events
+    ) AS has_untimed_work
   FROM meta.run AS r
   LEFT JOIN timeline.coverage AS v ON v.run_id = r.run_id
 ),
@@ -261,7 +268,7 @@ SELECT
   END,
   f.iterations, f.recorded_iterations, f.duration_ns, f.every_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.first_notice,
   f.problems, f.first_problem,
-  f.first_problem_step, f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps,
+  f.first_problem_step, f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps, f.has_untimed_work,
   f.rank_sight_ns, f.pause_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica, f.is_size_assumed,
   EXISTS (SELECT 1 FROM timeline.mesh AS m WHERE m.run_id = f.run_id AND m.axis = 'pp'), f.is_sure_hang
 FROM found AS f

@@ -33,6 +33,14 @@ MOST_LOST_SHARE: Annotated[
         "timeline.iteration.is_partial",
     ),
 ] = 0.1
+MOST_UNTIMED_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of a rank's device work in an iteration",
+        "An iteration in which more has no time is not whole.",
+        "timeline.iteration.is_partial",
+    ),
+] = 0.02
 USUAL_TRANSFER_QUANTILE: Annotated[
     float, Meaning("quantile", "The usual transfer of a kind.", "timeline.slow_collective.reference_transfer_ns")
 ] = 0.25

@@ -16,8 +16,8 @@ CREATE OR REPLACE TABLE timeline.iteration (
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
   -- where the trace marks no steps, where the window begins or ends within it, where a clock was set meanwhile, where
-  -- none of its calls has partners or more of them than usual lack some, or where ranks ran an inference engine's batch of another kind than
-  -- most are: kept, but not judged.
+  -- none of its calls has partners or more of them than usual lack some, where device work of a rank has no time, or
+  -- where ranks ran an inference engine's batch of another kind than most are: kept, but not judged.
   is_partial,
   -- Name of the annotation taken for the step, with # in the place of numbers, as in align.step; several where ranks ran
   -- batches of several kinds. NULL where steps are known from elsewhere.
@@ -100,6 +100,12 @@ untied AS (
     OR lost - usually_lost
       > (SELECT value FROM meta.threshold WHERE name = 'timeline.MOST_LOST_SHARE') * (matched + lost)
 ),
+untimed AS (
+  -- What ran without a time leaves gaps that nobody made.
+  SELECT DISTINCT run_id, iteration
+  FROM timeline.untimed_work
+  WHERE untimed > (SELECT value FROM meta.threshold WHERE name = 'timeline.MOST_UNTIMED_SHARE') * events
+),
 slow AS (
   SELECT
     *,
@@ -132,6 +138,7 @@ returning_iteration AS (
 SELECT
   j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_first AND r.iteration IS NULL,
   j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL OR d.iteration IS NOT NULL
+    OR e.iteration IS NOT NULL
     OR COALESCE(n.annotation <> m.annotation, FALSE),
   n.annotation
 FROM begun AS j
@@ -139,6 +146,7 @@ JOIN present AS p USING (run_id)
 LEFT JOIN cut AS u USING (run_id, iteration)
 LEFT JOIN set_in AS t USING (run_id, iteration)
 LEFT JOIN untied AS d USING (run_id, iteration)
+LEFT JOIN untimed AS e USING (run_id, iteration)
 LEFT JOIN returning_iteration AS r USING (run_id, iteration)
 LEFT JOIN named AS n USING (run_id, iteration)
 LEFT JOIN usual AS m USING (run_id)

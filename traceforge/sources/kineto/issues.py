@@ -23,6 +23,10 @@ _MEANINGS = {
         "names of events that begin and end apart (phases B and E), not put together: how long they last is lost",
     ),
     "negative_duration": ("warning", "a negative duration was set to 0"),
+    "stray_time": (
+        "warning",
+        "times of the device's events and driver calls that lie far outside of what the host recorded became NULL",
+    ),
     "event_without_timestamp": ("warning", "an event other than metadata has no readable start"),
     "long_text": ("warning", "a name of more than 16,384 characters was cut there"),
     "too_many_names": (

@@ -21,7 +21,11 @@ from traceforge.sources.kineto.tracks import LONGEST_TEXT, NAMING_EVENTS, TrackN
 from traceforge.vocabulary import vocabulary
 
 FLOW_PHASES = frozenset("stf")
-_BEGIN = "B"
+_BEGIN, _COMPLETE = "B", "X"
+_TIMED_BY_HOST = frozenset({"cpu_op", "user_annotation", "python_function"})
+_TIMED_BY_DRIVER = frozenset(
+    {"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_runtime", "cuda_driver"}
+)
 MOST_NAMES = 131_072
 MOST_NAME_CHARACTERS = 32 * 1024 * 1024
 OTHER_NAMES = "(other names)"
@@ -43,6 +47,8 @@ class Flag:
     FLOW = 4
     COMMUNICATION = 8
     SHAPED = 16
+    ON_HOST = 32
+    ON_DEVICE = 64
 
 
 def _is_short(key: KindKey) -> bool:
@@ -71,6 +77,9 @@ def _flags(phase: str | None, category: str | None, name: str | None) -> int:
         flags |= Flag.COMMUNICATION
     if OperationInputs.is_wanted(phase, category, name):
         flags |= Flag.SHAPED
+    if phase == _COMPLETE:
+        flags |= Flag.ON_HOST if category in _TIMED_BY_HOST else 0
+        flags |= Flag.ON_DEVICE if category in _TIMED_BY_DRIVER else 0
     return flags
 
 

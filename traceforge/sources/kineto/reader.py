@@ -24,6 +24,7 @@ from traceforge.sources.kineto.native import NativeColumns, ScannedUnit, native_
 from traceforge.sources.kineto.opening import read_opening
 from traceforge.sources.kineto.others import refuse_others
 from traceforge.sources.kineto.splitter import UNIT_BYTES, AnyUnit, Splitter
+from traceforge.sources.kineto.stray_times import StrayTimes
 from traceforge.sources.kineto.tracks import TrackNames
 
 BATCH_ROWS = 122_880  # a row group of DuckDB
@@ -79,6 +80,7 @@ class _KinetoReading:
         self._native = native_columns(self._kinds, self._tracks, options.keep_all_args) if native else None
         self._communication = UnitArgs(options.keep_all_args, self._issues)
         self._inputs = UnitInputs()
+        self._strays = StrayTimes(self._issues)
         self._frames: list[pl.DataFrame] = []
         self._base_ns: int | None = None
         self._stored = 0
@@ -92,6 +94,8 @@ class _KinetoReading:
             for unit in splitter.units():
                 self._take(unit)
             self._flush()
+            if (held := self._strays.finish()) is not None:
+                self._emit_occurrences(held)
         members = {**opening.members, **splitter.members}
         if self._stored and not of_any_tool:
             refuse_others(self._path, self._kinds, self._tracks, members)
@@ -137,14 +141,18 @@ class _KinetoReading:
         if self._frames:
             frame, self._frames = pl.concat(self._frames, rechunk=False), []
             self._stored += frame.height
-            base_ns = self._base_for(frame)
+            self._base_ns = self._base_for(frame)
+            frame = self._strays.passed(frame, self._kinds.flags(frame["kind_id"].to_numpy()))
             self._emit(Batch("raw.event_kind", self._kinds.flush()))
-            self._emit(Batch("raw.occurrence", frame.with_columns(pl.col("raw_start_ns") + base_ns)))
+            self._emit_occurrences(frame)
         texts = self._native.flush_texts() if self._native is not None else None
         for batch in (*self._communication.flush(texts), *self._inputs.flush()):
             self._emit(batch)
         if self._communication.forget_many() and self._native is not None:
             self._native.forget_calls()
+
+    def _emit_occurrences(self, frame: pl.DataFrame) -> None:
+        self._emit(Batch("raw.occurrence", frame.with_columns(pl.col("raw_start_ns") + (self._base_ns or 0))))
 
     def _base_for(self, frame: pl.DataFrame) -> int:
         """The base time; where the members before the events state none, those behind them are asked.
