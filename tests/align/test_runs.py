@@ -129,7 +129,9 @@ def _runs(*said: dict[str, object]) -> list[tuple[str, list[int]]]:
     """Runs of files of one host that overlap: what tells each from others, and the places of its files."""
     files = [{"source_id": n, "host": "a", "raw_first_ns": 1, "raw_last_ns": HOUR, "communicates": True, **one}
              for n, one in enumerate(said)]  # fmt: skip
-    kinds = dict.fromkeys(("rank", "process", "stated_ranks", "first_device", "last_device", "job"), pl.Int64)
+    kinds = dict.fromkeys(
+        ("rank", "process", "stated_ranks", "world_size", "first_device", "last_device", "job"), pl.Int64
+    )
     overrides = {**kinds, "job": pl.String, "communicators": pl.List(pl.String), "rank_origin": pl.String}
     frame = pl.DataFrame(files, schema_overrides=overrides)
     missing = [pl.lit(None, kind).alias(name) for name, kind in overrides.items() if name not in frame.columns]
@@ -187,6 +189,37 @@ def test_jobs_of_one_rank_each_in_one_folder_are_runs_by_process() -> None:
     # and where two tools recorded one process, or a size is not stated, one run has both
     assert _runs(*({**one, "process": 7} for one in sweep[:2])) == [("sweep", [0, 1])]
     assert _runs(*({**one, "stated_ranks": None} for one in sweep[:2])) == [("sweep", [0, 1])]
+
+
+def _sized(*sizes: int | None, ranks: tuple[int, ...], **more: object) -> list[dict[str, object]]:
+    stated = {"rank_origin": "metadata", **more}
+    return [{"path": f"{n}.json", "rank": rank, "world_size": size, "stated_ranks": size, **stated}
+            for n, (size, rank) in enumerate(zip(sizes, ranks, strict=True))]  # fmt: skip
+
+
+def test_jobs_of_one_time_that_state_different_sizes_are_runs_of_their_own() -> None:
+    # given two ranks of a job of two beside four of four, on one host
+    assert _runs(*_sized(2, 2, 4, 4, 4, 4, ranks=(0, 1, 0, 1, 2, 3))) == [
+        ("job of 4 ranks", [2, 3, 4, 5]),
+        ("job of 2 ranks", [0, 1]),
+    ]
+    # and a file that states no size is of the only job that lacks its rank, else of the largest
+    assert _runs(*_sized(2, None, 4, 4, 4, None, ranks=(0, 1, 0, 1, 2, 3)))[0] == ("job of 4 ranks", [2, 3, 4, 5])
+    assert _runs(*_sized(2, 2, 4, 4, None, None, ranks=(0, 1, 0, 1, 2, 3)))[0] == ("job of 4 ranks", [2, 3, 4, 5])
+    # and one size, stated by some, divides nothing; nor does one that calls of more ranks deny
+    assert _runs(*_sized(2, None, ranks=(0, 1))) == [("files", [0, 1])]
+    assert _runs(*_sized(4, 4, ranks=(0, 1)), *_sized(1, 1, ranks=(2, 3), stated_ranks=4))[0][0] == "files"
+
+
+def test_ranks_of_another_job_are_told_by_its_size_where_no_rank_repeats() -> None:
+    # given ranks 0 and 1 of two, and rank 2 of eight
+    store = store_of(*(_at(f"rank{rank}", rank, 1) for rank in range(3)))
+    store.execute("UPDATE raw.profile SET world_size = IF(source_id = 2, 8, 2)")
+
+    split_runs(store, 0)
+
+    assert rows_of(store, RUNS) == [("story", ["rank0", "rank1"]), ("story [job of 8 ranks]", ["rank2"])]
+    assert rows_of(store, "SELECT world_size FROM meta.run ORDER BY run_id") == [(2,), (8,)]
 
 
 def test_a_file_without_a_rank_is_analysed_alone() -> None:

@@ -1,16 +1,18 @@
-"""Files of one stretch of time that repeat a rank, by job. In: files as rows. Out: files by job, and what tells each.
+"""Files of one stretch of time by job. In: files as rows. Out: files by job, and what tells each.
 
-Jobs of one time lie in folders of their own, or are of hosts that have all ranks each; replicas of an inference engine,
-whose ranks begin anew in each, are told by the data-parallel place in their names. What is left of a rank with several
-files is a copy, or was recorded by another tool.
+Files that state different sizes of their job are of different jobs. Others of one time that repeat a rank lie in
+folders of their own, or are of hosts that have all ranks each; replicas of an inference engine, whose ranks begin anew
+in each, are told by the data-parallel place in their names. What is left of a rank with several files is a copy, or was
+recorded by another tool.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 import polars as pl
 
 from traceforge.align.named_axes import replica
+from traceforge.units import plural
 
 
 def jobs_of_one_time(files: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -23,6 +25,32 @@ def jobs_of_one_time(files: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     for (path,), own in files.with_columns(folder=folder).group_by("folder", maintain_order=True):
         for told, parts in _by_replica(own) or _by_host(own):
             yield ", ".join(filter(None, [PurePosixPath(str(path)).name, told])), parts
+
+
+def by_world_size(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Files by the size of the job that they state, each with what to call it; all of them where they state one.
+
+    A file that states none, or a size that its calls deny, is of the only job that lacks its rank, else of the largest.
+
+    Args:
+        files: columns source_id, rank, world_size and stated_ranks.
+    """
+    sized = pl.when(pl.col("stated_ranks") == pl.col("world_size")).then(pl.col("world_size"))
+    stated = files.select(sized, "rank").rows()
+    ranks: dict[int, set[int]] = {}
+    for size, rank in stated:
+        if size is not None:
+            ranks.setdefault(size, set()).add(rank)
+    if len(ranks) < 2:
+        return [("", files)]
+    sizes = [_likely_size(rank, ranks) if size is None else size for size, rank in stated]
+    by_size = files.with_columns(size=pl.Series(sizes)).group_by("size", maintain_order=True)
+    return [(f"job of {plural(size, 'rank')}", own.drop("size")) for (size,), own in by_size]
+
+
+def _likely_size(rank: int, ranks: Mapping[int, set[int]]) -> int:
+    lacking = [size for size, own in ranks.items() if rank < size and rank not in own]
+    return lacking[0] if len(lacking) == 1 else max(ranks)
 
 
 def _by_replica(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:

@@ -2,8 +2,8 @@
 
 A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
 another job) are other runs; so are files of one host that were recorded at other times (left by an earlier job), files
-of the same time that lie in another folder, are of another host that has all ranks, or of another job of one rank, and
-each file without a rank that nothing tells from others (see `guessed_rank`).
+of the same time that state another size of their job, that lie in another folder, are of another host that has all
+ranks, or of another job of one rank, and each file without a rank that nothing tells from others (see `guessed_rank`).
 The run with most ranks, of equals one that has all it states, then one of the latest launch (see `launches`), then the
 earliest, keeps the name that was given; others are named after it, such as `job [window 2]`. Execution traces without a
 timeline are divided by what their names say (see `trace_ranks`).
@@ -25,7 +25,7 @@ import polars as pl
 from traceforge.align.companions import logs_of_other_hosts, runs_of_companions
 from traceforge.align.guessed_rank import guessed_ranks, with_processes, without_shared_names
 from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
-from traceforge.align.jobs_of_one_time import jobs_of_one_time
+from traceforge.align.jobs_of_one_time import by_world_size, jobs_of_one_time
 from traceforge.align.launches import called, launches
 from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
 from traceforge.align.misstated_rank import without_misstated_ranks
@@ -94,7 +94,8 @@ ORDER BY s.source_id
 """
 
 _CLAIMS = """
-SELECT COUNT(*) AS files, COUNT(DISTINCT s.rank) AS ranks, COUNT(DISTINCT p.metadata->>'job') AS jobs
+SELECT COUNT(*) AS files, COUNT(DISTINCT s.rank) AS ranks, COUNT(DISTINCT p.metadata->>'job') AS jobs,
+  COUNT(DISTINCT p.world_size) AS sizes
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 WHERE s.status = 'used' AND LIST_CONTAINS(?, s.run_id)
@@ -171,7 +172,7 @@ def _groups(store: Store, runs: list[int]) -> list[RunFiles]:
     claims = store.query(_CLAIMS, [runs]).row(0, named=True)
     if not claims["files"]:
         return [RunFiles(one.label, one.files) for one in workloads(store.query(_EXECUTION_TRACES, [runs]))]
-    is_plain = len(runs) == 1 and claims["files"] in (1, claims["ranks"]) and claims["jobs"] < 2
+    is_plain = len(runs) == 1 and claims["files"] in (1, claims["ranks"]) and max(claims["jobs"], claims["sizes"]) < 2
     if is_plain and (claims["files"] == 1 or not _are_apart(store, runs)):
         return []
     return divided(store.query(_FILES, [runs, thresholds.EARLIEST_EPOCH_NS, NUMBERED_COMMUNICATOR]))
@@ -279,21 +280,27 @@ def _by_folder(unknown: pl.DataFrame) -> Iterator[RunFiles]:
 
 
 def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
-    """Files of one stretch of time each, in order; where one rank repeats in it, by folder and by host as well."""
+    """Files of one stretch of time each, in order; those that cannot be of one job apart."""
     if known.is_empty():
         return
     spans = known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows()
     number = window_numbers(spans, are_apart=_lie_apart(known))
     windows = known.with_columns(window=pl.Series(number)).partition_by("window", maintain_order=True)
     for place, (window, start) in enumerate(zip(windows, launches(windows), strict=True), start=1):
-        label = f"window {place}" if len(windows) > 1 else ""
-        repeats = window["rank"].n_unique() < window.height and guessed_ranks(window) is None
-        if not repeats:
-            yield RunFiles(label or "files", window["source_id"].to_list(), start)
-            continue
-        for told, files in jobs_of_one_time(window):
-            named = ", ".join(filter(None, [label, told]))
-            yield RunFiles(named or "files", files["source_id"].to_list(), start)
+        for told, own in by_world_size(window):
+            yield from _of_window(
+                own, ", ".join(filter(None, [f"window {place}" if len(windows) > 1 else "", told])), start
+            )
+
+
+def _of_window(window: pl.DataFrame, label: str, start: int) -> Iterator[RunFiles]:
+    """Files of one time and size of a job; where a rank repeats, by folder and host."""
+    if window["rank"].n_unique() == window.height or guessed_ranks(window) is not None:
+        yield RunFiles(label or "files", window["source_id"].to_list(), start)
+        return
+    for told, files in jobs_of_one_time(window):
+        named = ", ".join(filter(None, [label, told]))
+        yield RunFiles(named or "files", files["source_id"].to_list(), start)
 
 
 def _lie_apart(files: pl.DataFrame) -> bool:
