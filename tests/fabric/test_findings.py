@@ -16,7 +16,7 @@ from tests.fabric.finding_stories import (
     unknown_cores,
     warned_and_gave_up,
 )
-from tests.fabric.logs import add_dumps, add_logs
+from tests.fabric.logs import Process, add_dumps, add_logs, fabric_of
 from tests.fabric.other_stories import (
     braces,
     efa_without_gdr,
@@ -25,7 +25,7 @@ from tests.fabric.other_stories import (
     only_sockets,
     problem_and_notice,
 )
-from tests.given import built
+from tests.given import built, rows_of
 from traceforge.errors import PluginError
 from traceforge.fabric import finding
 from traceforge.fabric.finding_rule import finding_rules, parse_rule
@@ -235,3 +235,16 @@ def test_text_from_a_log_is_quoted_and_never_taken_for_a_format(stories: Store) 
 
     assert row["code"] == "environment_differs"
     assert "{subject}<b>" in row["summary"]
+
+
+def test_an_init_whose_end_stands_in_the_next_file_of_a_rotated_log_was_ended() -> None:
+    # given two ranks, of which rank 0's log was rotated between the begin of an init and its end
+    start = "ncclCommInitRank comm 0xa0 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 10000 commId 0xfeed - Init START"
+    other = Process(1, host="b").says(start.replace("rank 0", "rank 1")).init()
+    files = [Process(0).says(start)], [Process(0).init()], [other]
+
+    with fabric_of(*files) as store:
+        assert rows_of(store, "SELECT code FROM fabric.finding WHERE code = 'init_incomplete'") == []
+    # and where the next file has nothing of it, it was not
+    with fabric_of(files[0], files[2]) as store:
+        assert rows_of(store, "SELECT ranks FROM fabric.finding WHERE code = 'init_incomplete'") == [([0],)]

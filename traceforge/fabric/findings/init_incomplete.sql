@@ -5,13 +5,26 @@
 --   ended it{absent}{waiting}.
 -- Next step: Look at the ranks that did not begin, or did not end it: their output, their hosts, whether they can be
 --   reached over the interface that `Bootstrap : Using` names. Where a log was cut, this is no evidence.
-WITH side AS (
+WITH continued AS (
+  -- Where a log was rotated, one file has the begin, and another what follows.
+  SELECT p.run_id, p.process, c.comm_pointer, c.source_id
+  FROM raw.nccl_communicator AS c
+  JOIN fabric.process AS p USING (source_id, process_id)
+  WHERE c.start_record_id IS NULL
+),
+side AS (
   SELECT m.run_id, m.communicator_id, m.rank, m.global_rank, m.source_id, m.line, m.process, c.rank_count,
     c.start_record_id IS NOT NULL AS is_begun,
     c.complete_record_id IS NOT NULL OR c.close_record_id IS NOT NULL AS is_completed
   FROM fabric.member AS m
   JOIN raw.nccl_communicator AS c USING (source_id, handle_id)
-  WHERE m.rank IS NOT NULL
+  WHERE m.rank IS NOT NULL AND (
+    c.complete_record_id IS NOT NULL OR NOT EXISTS (
+      SELECT 1 FROM continued AS n
+      WHERE n.run_id = m.run_id AND n.process = m.process AND n.comm_pointer = c.comm_pointer
+        AND n.source_id <> m.source_id
+    )
+  )
 ),
 failed AS (
   -- Other findings say why.
