@@ -132,7 +132,13 @@ def _runs(*said: dict[str, object]) -> list[tuple[str, list[int]]]:
     kinds = dict.fromkeys(
         ("rank", "process", "stated_ranks", "world_size", "first_device", "last_device", "job"), pl.Int64
     )
-    overrides = {**kinds, "job": pl.String, "communicators": pl.List(pl.String), "rank_origin": pl.String}
+    overrides = {
+        **kinds,
+        "job": pl.String,
+        "communicators": pl.List(pl.String),
+        "rank_origin": pl.String,
+        "member_lists": pl.List(pl.String),
+    }
     frame = pl.DataFrame(files, schema_overrides=overrides)
     missing = [pl.lit(None, kind).alias(name) for name, kind in overrides.items() if name not in frame.columns]
     return [(run.label, list(run.files)) for run in divided(frame.with_columns(missing))]

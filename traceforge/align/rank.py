@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
+from traceforge.align.misnamed_rank import MISNAMED, without_denied_names
 from traceforge.align.misstated_rank import MISSTATED, without_misstated_ranks
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -25,7 +26,9 @@ WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
 stated AS (
-  SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
+  SELECT source_id, MAX(group_size) AS ranks, LIST(DISTINCT process_group_ranks) AS member_lists
+  FROM raw.collective
+  GROUP BY source_id
 )
 SELECT
   s.run_id,
@@ -44,6 +47,7 @@ SELECT
   c.source_id IS NOT NULL AS communicates,
   GREATEST(p.world_size, t.ranks) AS stated_ranks,
   p.world_size,
+  t.member_lists,
   i.raw_until_ns AS raw_intact_ns,
   i.source_id IS NOT NULL AND i.raw_until_ns IS NULL AS is_useless
 FROM meta.source AS s
@@ -82,11 +86,7 @@ def _with_stated_hosts(store: Store, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
-    stated = without_shared_names(files)
-    files = without_misstated_ranks(stated)
-    if not files["rank"].equals(stated["rank"]):
-        issue = Issue("rank_misstated", "warning", files.height, files["path"][0], MISSTATED)
-        store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
+    files = _put_right(store, run_id, without_shared_names(files))
     if files.height == 1 and files["rank"].is_null().all():
         files = files.with_columns(rank=pl.lit(0, dtype=pl.Int32))
         store.append("meta.issue", issue_rows(run_id, None, "align", [_assumed_rank(files)]))
@@ -115,6 +115,21 @@ def _choose(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
         issues.append(Issue("rank_of_another_window", "warning", alone.height, alone["path"][0], detail))
     store.append("meta.issue", issue_rows(run_id, None, "align", issues))
     return first.sort("rank").select(_COLUMNS)
+
+
+def _put_right(store: Store, run_id: int, files: pl.DataFrame) -> pl.DataFrame:
+    """Files without ranks that what they state or how they are called gets wrong; adds an issue for each such error."""
+    mending = (
+        ("rank_misstated", MISSTATED, without_misstated_ranks),
+        ("rank_misnamed", MISNAMED, without_denied_names),
+    )
+    for code, detail, mended in mending:
+        found = mended(files)
+        if not found["rank"].equals(files["rank"]):
+            issue = Issue(code, "warning", found.height, found["path"][0], detail)
+            store.append("meta.issue", issue_rows(run_id, None, "align", [issue]))
+        files = found
+    return files
 
 
 def _one_window(known: pl.DataFrame) -> pl.DataFrame:

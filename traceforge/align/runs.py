@@ -28,6 +28,7 @@ from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.jobs_of_one_time import by_world_size, jobs_of_one_time
 from traceforge.align.launches import called, launches
 from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
+from traceforge.align.misnamed_rank import without_denied_names
 from traceforge.align.misstated_rank import without_misstated_ranks
 from traceforge.align.named_axes import places
 from traceforge.align.trace_ranks import workloads
@@ -45,7 +46,9 @@ WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
 stated AS (
-  SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
+  SELECT source_id, MAX(group_size) AS ranks, LIST(DISTINCT process_group_ranks) AS member_lists
+  FROM raw.collective
+  GROUP BY source_id
 ),
 numbered AS (
   SELECT source_id, LIST(DISTINCT process_group_name) AS communicators
@@ -65,7 +68,8 @@ SELECT
   GREATEST(p.world_size, t.ranks) AS stated_ranks,
   p.world_size,
   p.metadata->>'job' AS job,
-  n.communicators
+  n.communicators,
+  t.member_lists
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
@@ -222,7 +226,7 @@ def divided(files: pl.DataFrame) -> list[RunFiles]:
 
 def _of_job(files: pl.DataFrame) -> list[RunFiles]:
     """Files by run where they may be of one job, the one with most ranks first."""
-    files = without_misstated_ranks(without_shared_names(files))
+    files = without_denied_names(without_misstated_ranks(without_shared_names(files)))
     if guessed_ranks(files) is not None:
         return [RunFiles("", files["source_id"].to_list())]
     if windows := _windows_of_processes(files) or _windows_of_axes(files):
