@@ -58,6 +58,25 @@ def test_folders_that_are_called_by_a_number_hold_a_rank_each() -> None:
     assert guess(*said) == ("rank_from_name", [2, 1, 0])
 
 
+def beside_named(*devices: int, **said: object) -> tuple[str, list[int]] | None:
+    """Files of a job of four, of which the first two are called rank 0 and rank 1, and the others by nothing."""
+    return guess(*(
+        {"rank": n if n < 2 else None, "rank_origin": "file_name" if n < 2 else "unknown", "stated_ranks": 4,
+         "first_device": device, "last_device": device, **said}
+        for n, device in enumerate(devices)
+    ))  # fmt: skip
+
+
+def test_files_without_a_rank_beside_others_of_their_job_are_ranked_by_devices() -> None:
+    assert beside_named(0, 1, 3, 2) == ("rank_from_device", [0, 1, 3, 2])
+    # but not where the others' devices do not stand for ranks, or one is used twice
+    assert beside_named(1, 0, 3, 2) is None
+    assert beside_named(0, 1, 2, 2) is None
+    # and not where these files are not the whole job
+    assert beside_named(0, 1, 3) is None
+    assert beside_named(0, 1, 3, 2, stated_ranks=8) is None
+
+
 LOCAL_NAMES = [
     pytest.param("node{}_rank{}.json.gz", "file_name", id="in the file's name"),
     pytest.param("node{}/rank{}.json.gz", "file_name", id="in the file's name, hosts in the folder's"),

@@ -35,6 +35,10 @@ _LOCAL = (
     "ranks of one job, hosts in the order of their names"
 )
 _ONE_HOST = "no file states a rank, and each used a device of its own; taken for the ranks of one job"
+_BESIDE = (
+    "some files or their names state ranks; each of the others used a device of its own, which stands for a rank as "
+    "those of the first do"
+)
 _HOSTS = (
     "no file states a rank; hosts in the order of their names, and the devices of each, are taken for one job's ranks"
 )
@@ -53,14 +57,16 @@ class GuessedRanks(NamedTuple):
 
 
 def guessed_ranks(files: pl.DataFrame) -> GuessedRanks | None:
-    """A rank for each file; None where one states its own, or nothing tells them apart.
+    """A rank for each file; None where each states its own, or nothing tells them apart.
 
     Args:
         files: columns source_id, path, rank, rank_origin, host, first_device, last_device, raw_first_ns, raw_last_ns,
             process, communicates and stated_ranks.
     """
     files = with_processes(files)
-    return _by_what_names_count(files) or (_by_hardware(files) if files["rank"].is_null().all() else None)
+    if files["rank"].is_null().all():
+        return _by_what_names_count(files) or _by_hardware(files)
+    return _by_what_names_count(files) or _beside_named(files)
 
 
 def _by_what_names_count(files: pl.DataFrame) -> GuessedRanks | None:
@@ -79,6 +85,19 @@ def _by_hardware(files: pl.DataFrame) -> GuessedRanks | None:
     if (ranks := _by_process(files)) is not None:
         return GuessedRanks(ranks, "rank_from_process", _PROCESSES)
     return None
+
+
+def _beside_named(files: pl.DataFrame) -> GuessedRanks | None:
+    """Ranks of files of one host by their devices, where others have theirs, and all are the whole job."""
+    ranks, devices = files["rank"], files["first_device"]
+    is_whole = files["communicates"].all() and (files["stated_ranks"] == files.height).fill_null(value=False).all()
+    if not ranks.has_nulls() or not is_whole or not devices.equals(files["last_device"]) or not _overlap(files):
+        return None
+    first = (ranks - devices).drop_nulls().unique()
+    if len(first) != 1 or devices.n_unique() < files.height or files["host"].drop_nulls().n_unique() > 1:
+        return None
+    found = (devices + first[0]).cast(pl.Int32)
+    return GuessedRanks(found, "rank_from_device", _BESIDE) if found.ge(0).all() else None
 
 
 def with_processes(files: pl.DataFrame) -> pl.DataFrame:
