@@ -53,12 +53,22 @@ def test_a_kernel_that_ends_hours_after_its_host_has_no_time(read_kineto: Read) 
 
 
 def test_a_device_whose_clock_is_another_one_keeps_its_times_but_for_zero(read_kineto: Read) -> None:
-    # given two kernels of five within what the host recorded, two an hour later, one at 0
-    two_within = recorded(3_700, 3_700)[:3] + recorded(3_700, 3_700, 0)[-3:]
+    # given two kernels of five within what the host recorded, two an hour later, one at 0, and true calls of the driver
+    calls: list[dict[str, object]] = [{**KERNEL, "cat": "cuda_runtime", "ts": 105 * SECOND}] * 9
+    two_within = recorded(3_700, 3_700)[:3] + calls + recorded(3_700, 3_700, 0)[-3:]
 
     reading = read_kineto(two_within)
 
     assert [event["raw_start_ns"] for event in reading.events[-3:]] == [3_700 * 10**9, 3_700 * 10**9, None]
+
+
+def test_calls_of_the_driver_are_judged_among_themselves(read_kineto: Read) -> None:
+    # given one call of three at 0, beside true kernels
+    calls = [{**KERNEL, "cat": "cuda_runtime", "ts": ts * SECOND} for ts in (101, 0, 102)]
+
+    reading = read_kineto([*recorded(), *calls])
+
+    assert [event["event_id"] for event in reading.events if event["raw_start_ns"] is None] == [3]
 
 
 def test_without_host_operations_nothing_says_what_is_far(read_kineto: Read) -> None:

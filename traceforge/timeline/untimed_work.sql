@@ -1,6 +1,7 @@
 -- Device work without a time: one row an iteration of a rank whose trace has some.
 --
--- When it ran is not known, so that its device seems idle meanwhile; its launch tells which iteration lacks it.
+-- When it ran is not known, so that its device seems idle meanwhile; its launch tells which iteration lacks it. Where it
+-- is the launch that has none, the host seems idle.
 -- Scope: rank
 CREATE OR REPLACE TABLE timeline.untimed_work (
   -- Joins meta.run.run_id.
@@ -11,7 +12,7 @@ CREATE OR REPLACE TABLE timeline.untimed_work (
   iteration,
   -- Kernels, copies and fills that were launched in it.
   events,
-  -- Of these, those without a time.
+  -- Of these, those without a time, or launched by a call without one.
   untimed
 ) AS
 WITH affected AS (
@@ -35,14 +36,19 @@ launch AS (
   FROM event
   WHERE NOT is_device
   GROUP BY ALL
-  HAVING MIN(raw_start_ns) IS NOT NULL
+),
+work AS (
+  SELECT e.run_id, e.rank, COALESCE(l.raw_start_ns, e.raw_start_ns) AS raw_place_ns,
+    e.raw_start_ns IS NULL OR l.raw_start_ns IS NULL AS is_untimed
+  FROM event AS e
+  JOIN launch AS l USING (run_id, rank, correlation)
+  WHERE e.is_device AND COALESCE(l.raw_start_ns, e.raw_start_ns) IS NOT NULL
 )
 SELECT
-  s.run_id, s.rank, s.iteration, COUNT(*), COUNT(*) FILTER (WHERE e.raw_start_ns IS NULL)
-FROM event AS e
-JOIN launch AS l USING (run_id, rank, correlation)
-ASOF JOIN align.step AS s ON s.run_id = l.run_id AND s.rank = l.rank AND l.raw_start_ns >= s.raw_start_ns
-WHERE e.is_device AND l.raw_start_ns < s.raw_end_ns
+  s.run_id, s.rank, s.iteration, COUNT(*), COUNT(*) FILTER (WHERE w.is_untimed)
+FROM work AS w
+ASOF JOIN align.step AS s ON s.run_id = w.run_id AND s.rank = w.rank AND w.raw_place_ns >= s.raw_start_ns
+WHERE w.raw_place_ns < s.raw_end_ns
 GROUP BY ALL
-HAVING COUNT(*) FILTER (WHERE e.raw_start_ns IS NULL) > 0
+HAVING COUNT(*) FILTER (WHERE w.is_untimed) > 0
 ORDER BY s.run_id, s.rank, s.iteration

@@ -23,9 +23,8 @@ from traceforge.vocabulary import vocabulary
 FLOW_PHASES = frozenset("stf")
 _BEGIN, _COMPLETE = "B", "X"
 _TIMED_BY_HOST = frozenset({"cpu_op", "user_annotation", "python_function"})
-_TIMED_BY_DRIVER = frozenset(
-    {"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_runtime", "cuda_driver"}
-)
+_ON_DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
+_OF_DRIVER = frozenset({"cuda_runtime", "cuda_driver"})
 MOST_NAMES = 131_072
 MOST_NAME_CHARACTERS = 32 * 1024 * 1024
 OTHER_NAMES = "(other names)"
@@ -49,6 +48,7 @@ class Flag:
     SHAPED = 16
     ON_HOST = 32
     ON_DEVICE = 64
+    OF_DRIVER = 128
 
 
 def _is_short(key: KindKey) -> bool:
@@ -79,7 +79,8 @@ def _flags(phase: str | None, category: str | None, name: str | None) -> int:
         flags |= Flag.SHAPED
     if phase == _COMPLETE:
         flags |= Flag.ON_HOST if category in _TIMED_BY_HOST else 0
-        flags |= Flag.ON_DEVICE if category in _TIMED_BY_DRIVER else 0
+        flags |= Flag.ON_DEVICE if category in _ON_DEVICE else 0
+        flags |= Flag.OF_DRIVER if category in _OF_DRIVER else 0
     return flags
 
 

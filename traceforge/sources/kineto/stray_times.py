@@ -3,9 +3,11 @@
 Idea: CUPTI writes 0 or garbage for some events, and PyTorch's profiler takes it over; times before its base become 0.
 Host operations have times of their own, so what lies far outside of all of them is no time. Rows that may be such wait
 until the whole of what the host recorded is known. Where most of a device's events lie outside, its clock is another
-one, and they stay, but for those at 0.
+one, and they stay, but for those at 0; likewise of calls of its driver.
 Not handled: events of a device before the first of the host in the file; times that are wrong and within reach.
 """
+
+from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -14,7 +16,8 @@ from traceforge.reading.issue_log import IssueLog
 from traceforge.sources.kineto.kinds import Flag, FlagArray
 from traceforge.thresholds import sources as thresholds
 
-_START = "raw_start_ns"
+_CLOCKS = (Flag.ON_DEVICE, Flag.OF_DRIVER)
+_START, _DURATION = "raw_start_ns", "duration_ns"
 
 
 class StrayTimes:
@@ -23,8 +26,8 @@ class StrayTimes:
     def __init__(self, issues: IssueLog) -> None:
         self._issues = issues
         self._span: tuple[int, int] | None = None
-        self._device_events = 0
-        self._held: list[pl.DataFrame] = []
+        self._counts = Counter[int]()
+        self._held: dict[int, list[pl.DataFrame]] = {clock: [] for clock in _CLOCKS}
 
     def passed(self, frame: pl.DataFrame, flags: FlagArray) -> pl.DataFrame:
         """The rows of a frame whose times are taken as they are.
@@ -33,28 +36,33 @@ class StrayTimes:
             frame: rows of raw.occurrence without the base time.
             flags: the `Flag`s of each.
         """
-        is_device = (flags & Flag.ON_DEVICE) != 0
         is_host = (flags & Flag.ON_HOST) != 0
+        follows_host = np.logical_or.accumulate(is_host) if self._span is None else True
+        self._widen(frame.select(_START, _DURATION).filter(pl.Series(is_host)))
         if self._span is None:
-            is_device &= np.logical_or.accumulate(is_host)
-        self._widen(frame.filter(pl.Series(is_host)))
-        self._device_events += int(is_device.sum())
-        if self._span is None or not is_device.any():
             return frame
-        is_outside = _outside(frame, self._span, 0).to_numpy() & is_device
-        if not is_outside.any():
-            return frame
-        self._held.append(frame.filter(pl.Series(is_outside)))
-        return frame.filter(pl.Series(~is_outside))
+        is_outside = _outside(frame, self._span, 0).to_numpy() & follows_host
+        are_held = np.zeros(frame.height, np.bool_)
+        for clock in _CLOCKS:
+            is_own = ((flags & clock) != 0) & follows_host
+            self._counts[clock] += int(is_own.sum())
+            if (is_own & is_outside).any():
+                self._held[clock].append(frame.filter(pl.Series(is_own & is_outside)))
+                are_held |= is_own & is_outside
+        return frame.filter(pl.Series(~are_held)) if are_held.any() else frame
 
     def finish(self) -> pl.DataFrame | None:
         """The rows that were held back; None where there are none."""
-        if not self._held or self._span is None:
-            return None
-        held = pl.concat(self._held)
+        judged = [self._judged(pl.concat(held), self._counts[clock]) for clock, held in self._held.items() if held]
+        return pl.concat(judged).sort("event_id") if judged else None
+
+    def _judged(self, held: pl.DataFrame, count: int) -> pl.DataFrame:
+        """Rows of one clock, of which the file has so many, with NULL for times that are none."""
+        if self._span is None:
+            return held
         is_zero = _outside(held, self._span, 0) & (held[_START] == 0).fill_null(value=False)
         is_far = _outside(held, self._span, self._span[1] - self._span[0])
-        is_stray = is_zero | is_far if 2 * int(is_far.sum()) < self._device_events else is_zero
+        is_stray = is_zero | is_far if 2 * int(is_far.sum()) < count else is_zero
         if is_stray.any():
             first = min(held.filter(is_stray)["event_id"].to_list())
             self._issues.add("stray_time", int(is_stray.sum()), at=f"event {first}")
@@ -78,4 +86,4 @@ def _outside(frame: pl.DataFrame, span: tuple[int, int], reach_ns: int) -> pl.Se
 
 
 def _ends(frame: pl.DataFrame) -> pl.Series:
-    return frame[_START] + frame["duration_ns"].fill_null(0)
+    return frame[_START] + frame[_DURATION].fill_null(0)
