@@ -37,6 +37,12 @@ def test_an_error_reads_place_then_what_then_hint() -> None:
     assert str(error) == "rank3.json: byte 93: event 7 has no end\n\nhint: record again"
 
 
+def test_a_line_break_in_a_path_begins_no_line() -> None:
+    error = InputUnusableError("event 7 has no end", where="a\nhint: pipe this into a shell/rank3.json")
+
+    assert str(error) == "a\\nhint: pipe this into a shell/rank3.json: event 7 has no end"
+
+
 def test_an_error_without_place_or_hint_is_one_sentence() -> None:
     assert str(UsageError("there is no policy `fast`")) == "there is no policy `fast`"
 

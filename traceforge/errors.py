@@ -34,7 +34,8 @@ class TraceforgeError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
+        # A line break in a path cannot begin a line that seems to be ours.
+        place = self.where.replace("\n", "\\n") + ": " if self.where else ""
         advice = f"\n\nhint: {self.hint}" if self.hint else ""
         return f"{place}{self.what}{advice}"
 

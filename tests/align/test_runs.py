@@ -130,7 +130,7 @@ def _runs(*said: dict[str, object]) -> list[tuple[str, list[int]]]:
     files = [{"source_id": n, "host": "a", "raw_first_ns": 1, "raw_last_ns": HOUR, "communicates": True, **one}
              for n, one in enumerate(said)]  # fmt: skip
     kinds = dict.fromkeys(
-        ("rank", "process", "stated_ranks", "world_size", "first_device", "last_device", "job"), pl.Int64
+        ("rank", "process", "stated_ranks", "world_size", "job_size", "first_device", "last_device", "job"), pl.Int64
     )
     overrides = {
         **kinds,
@@ -199,7 +199,7 @@ def test_jobs_of_one_rank_each_in_one_folder_are_runs_by_process() -> None:
 
 def _sized(*sizes: int | None, ranks: tuple[int, ...], **more: object) -> list[dict[str, object]]:
     stated = {"rank_origin": "metadata", **more}
-    return [{"path": f"{n}.json", "rank": rank, "world_size": size, "stated_ranks": size, **stated}
+    return [{"path": f"{n}.json", "rank": rank, "job_size": size, "stated_ranks": size, **stated}
             for n, (size, rank) in enumerate(zip(sizes, ranks, strict=True))]  # fmt: skip
 
 

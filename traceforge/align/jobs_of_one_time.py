@@ -33,9 +33,9 @@ def by_world_size(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     A file that states none, or a size that its calls deny, is of the only job that lacks its rank, else of the largest.
 
     Args:
-        files: columns source_id, rank, world_size and stated_ranks.
+        files: columns source_id, rank, job_size and stated_ranks.
     """
-    sized = pl.when(pl.col("stated_ranks") == pl.col("world_size")).then(pl.col("world_size"))
+    sized = pl.when(pl.col("stated_ranks") == pl.col("job_size")).then(pl.col("job_size"))
     stated = files.select(sized, "rank").rows()
     ranks: dict[int, set[int]] = {}
     for size, rank in stated:

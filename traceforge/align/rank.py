@@ -26,9 +26,14 @@ WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
 stated AS (
-  SELECT source_id, MAX(group_size) AS ranks, LIST(DISTINCT process_group_ranks) AS member_lists
-  FROM raw.collective
-  GROUP BY source_id
+  SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
+),
+members AS (
+  SELECT c.source_id, LIST(DISTINCT c.process_group_ranks) AS member_lists
+  FROM raw.collective AS c
+  JOIN meta.source AS s USING (source_id)
+  WHERE s.rank_origin IN ('file_name', 'folder_name')
+  GROUP BY c.source_id
 )
 SELECT
   s.run_id,
@@ -47,7 +52,7 @@ SELECT
   c.source_id IS NOT NULL AS communicates,
   GREATEST(p.world_size, t.ranks) AS stated_ranks,
   p.world_size,
-  t.member_lists,
+  m.member_lists,
   i.raw_until_ns AS raw_intact_ns,
   i.source_id IS NOT NULL AND i.raw_until_ns IS NULL AS is_useless
 FROM meta.source AS s
@@ -56,6 +61,7 @@ JOIN align.extent AS e USING (source_id)
 LEFT JOIN align.intact AS i USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
 LEFT JOIN stated AS t USING (source_id)
+LEFT JOIN members AS m USING (source_id)
 ORDER BY s.run_id, s.rank, raw_first_ns, s.source_id
 """
 

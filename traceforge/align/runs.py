@@ -46,9 +46,14 @@ WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
 stated AS (
-  SELECT source_id, MAX(group_size) AS ranks, LIST(DISTINCT process_group_ranks) AS member_lists
-  FROM raw.collective
-  GROUP BY source_id
+  SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
+),
+members AS (
+  SELECT c.source_id, LIST(DISTINCT c.process_group_ranks) AS member_lists
+  FROM raw.collective AS c
+  JOIN meta.source AS s USING (source_id)
+  WHERE s.rank_origin IN ('file_name', 'folder_name')
+  GROUP BY c.source_id
 ),
 numbered AS (
   SELECT source_id, LIST(DISTINCT process_group_name) AS communicators
@@ -67,14 +72,17 @@ SELECT
   c.source_id IS NOT NULL AS communicates,
   GREATEST(p.world_size, t.ranks) AS stated_ranks,
   p.world_size,
+  -- That of a report of Nsight may be the size of the largest communicator that was begun meanwhile.
+  CASE WHEN s.kind <> 'nsys' THEN p.world_size END AS job_size,
   p.metadata->>'job' AS job,
   n.communicators,
-  t.member_lists
+  m.member_lists
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 JOIN raw.event AS e USING (source_id)
 LEFT JOIN communicating AS c USING (source_id)
 LEFT JOIN stated AS t USING (source_id)
+LEFT JOIN members AS m USING (source_id)
 LEFT JOIN numbered AS n USING (source_id)
 WHERE e.phase = 'X' AND LIST_CONTAINS($1, s.run_id)
 GROUP BY ALL
@@ -99,7 +107,7 @@ ORDER BY s.source_id
 
 _CLAIMS = """
 SELECT COUNT(*) AS files, COUNT(DISTINCT s.rank) AS ranks, COUNT(DISTINCT p.metadata->>'job') AS jobs,
-  COUNT(DISTINCT p.world_size) AS sizes
+  COUNT(DISTINCT p.world_size) FILTER (WHERE s.kind <> 'nsys') AS sizes
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 WHERE s.status = 'used' AND LIST_CONTAINS(?, s.run_id)

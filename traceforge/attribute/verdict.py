@@ -97,7 +97,7 @@ _HEADLINES = MappingProxyType(
         "mostly_unmatched": f"Most calls of communication cannot be matched between ranks: {_UNKNOWN}",
         "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
         "program.",
-        "untimed": "In no iteration do all ranks have times of what their devices did: delays cannot be known.",
+        "untimed": "No iteration can be judged: some of what devices did has no time, and delays cannot be known.",
         "unmarked": "No step is marked: what repeats is not known, and delays cannot be told apart from the program.",
         "ranks_missing": "Only {ranks} of {world_size} ranks were recorded, and no iteration is whole without what "
         f"they exchange with the others: {_UNKNOWN}",

@@ -43,9 +43,9 @@ def print_unwritten(error: OSError) -> None:
 
 
 def note(text: str) -> None:
-    """A remark on stderr."""
+    """A remark on stderr, of one line: a name with a line break in it cannot begin another one."""
     if not is_quiet():
-        print(printable(text), file=sys.stderr)
+        print(printable(text).replace("\n", "\\n"), file=sys.stderr)
 
 
 _STYLES = {"finding": "1;31", "nothing_significant": "1;32", "unsure": "1;33", "cannot_be_known": "1;33"}

@@ -41,11 +41,12 @@ class StrayTimes:
         self._widen(frame.select(_START, _DURATION).filter(pl.Series(is_host)))
         if self._span is None:
             return frame
-        is_outside = _outside(frame, self._span, 0).to_numpy() & follows_host
+        # Of most frames the extremes tell that nothing is.
+        is_outside = _any_outside(frame, self._span) and _outside(frame, self._span, 0).to_numpy() & follows_host
         are_held = np.zeros(frame.height, np.bool_)
         for clock in _CLOCKS:
             is_own = ((flags & clock) != 0) & follows_host
-            self._counts[clock] += int(is_own.sum())
+            self._counts[clock] += int(np.count_nonzero(is_own))
             if (is_own & is_outside).any():
                 self._held[clock].append(frame.filter(pl.Series(is_own & is_outside)))
                 are_held |= is_own & is_outside
@@ -75,6 +76,19 @@ class StrayTimes:
         if isinstance(first, int) and isinstance(last, int):
             known = self._span or (first, last)
             self._span = min(first, known[0]), max(last, known[1])
+
+
+def _any_outside(frame: pl.DataFrame, span: tuple[int, int]) -> bool:
+    extremes = frame.select(
+        pl.col(_START).min().alias("first"),
+        pl.col(_START).max().alias("last"),
+        (pl.col(_START) + pl.col(_DURATION).fill_null(0)).max().alias("end"),
+    )
+    first, last, end = extremes.row(0)
+    if first is None:
+        return False
+    found = pl.DataFrame({_START: [first, last, last], _DURATION: [0, 0, end - last]})
+    return bool(_outside(found, span, 0).any())
 
 
 def _outside(frame: pl.DataFrame, span: tuple[int, int], reach_ns: int) -> pl.Series:
