@@ -6,7 +6,8 @@ import pytest
 from tests.given import MS, Trace, built, data_parallel_job, rows_of, store_of
 from tests.graph.recordings import add_execution_trace, operation
 from traceforge import api
-from traceforge.align.runs import divided, split_runs, window_numbers
+from traceforge.align.runs import divided, split_runs
+from traceforge.align.windows import window_numbers
 from traceforge.cli.files_used import files_used, note_other_runs
 from traceforge.store.database import Store
 

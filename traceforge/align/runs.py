@@ -13,10 +13,8 @@ Not handled: jobs at the same time in one folder, and on the same hosts, that st
 used, see align.rank).
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -32,6 +30,7 @@ from traceforge.align.misnamed_rank import without_denied_names
 from traceforge.align.misstated_rank import without_misstated_ranks
 from traceforge.align.named_axes import places
 from traceforge.align.trace_ranks import workloads
+from traceforge.align.windows import lie_apart, window_numbers
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
@@ -140,10 +139,6 @@ UPDATE meta.run SET world_size = (
 """
 
 _MOVE = "UPDATE meta.{table} SET run_id = ? WHERE LIST_CONTAINS(?, source_id)"
-
-
-# Rank, start and end of a file, ns.
-_Span = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +291,7 @@ def _by_window(known: pl.DataFrame) -> Iterator[RunFiles]:
     if known.is_empty():
         return
     spans = known.select("rank", "raw_first_ns", "raw_last_ns").fill_null(0).rows()
-    number = window_numbers(spans, are_apart=_lie_apart(known))
+    number = window_numbers(spans, are_apart=lie_apart(known))
     windows = known.with_columns(window=pl.Series(number)).partition_by("window", maintain_order=True)
     for place, (window, start) in enumerate(zip(windows, launches(windows), strict=True), start=1):
         for told, own in by_world_size(window):
@@ -313,66 +308,6 @@ def _of_window(window: pl.DataFrame, label: str, start: int) -> Iterator[RunFile
     for told, files in jobs_of_one_time(window):
         named = ", ".join(filter(None, [label, told]))
         yield RunFiles(named or "files", files["source_id"].to_list(), start)
-
-
-def _lie_apart(files: pl.DataFrame) -> bool:
-    """Whether files of one host, whose clocks agree, were recorded long before others of it; files by start."""
-    timed = files.filter(pl.col("host").is_not_null() & (pl.col("raw_first_ns") >= thresholds.EARLIEST_EPOCH_NS))
-    until = pl.col("raw_last_ns").cum_max().shift(1).over("host")
-    return not timed.filter(pl.col("raw_first_ns") > until + thresholds.LEAST_WINDOW_GAP_NS).is_empty()
-
-
-def window_numbers(files: Sequence[_Span], *, are_apart: bool = False) -> list[int]:
-    """Which window of the profiler each file is of, from 0; files of a rank that overlap in time are not told apart.
-
-    Where no stretch of time holds every rank although all have as many files, their clocks are far apart: then the
-    first file of each rank is of the first window, and so on.
-
-    Args:
-        files: rank, start and end of each, ns, by start.
-        are_apart: whether files of one host were recorded long before others of it.
-    """
-    counts = Counter(rank for rank, _, _ in files)
-    if len(counts) == len(files):
-        return _windows_by_time(files) if are_apart else [0] * len(files)
-    numbers = _windows_by_time(files)
-    ranks_in = defaultdict(set)
-    for number, (rank, _, _) in zip(numbers, files, strict=True):
-        ranks_in[number].add(rank)
-    is_whole = any(len(ranks) == len(counts) for ranks in ranks_in.values())
-    return numbers if is_whole or len(set(counts.values())) > 1 or _overlap(files) else _turns(files)
-
-
-def _windows_by_time(files: Sequence[_Span]) -> list[int]:
-    """A window ends where one of its ranks begins anew, or long after all of them ended."""
-    numbers, number, last_ns = [], 0, files[0][2]
-    until: dict[int, int] = {}
-    for rank, first_ns, end_ns in files:
-        is_anew = rank in until and first_ns >= until[rank]
-        if is_anew or first_ns > last_ns + thresholds.LEAST_WINDOW_GAP_NS:
-            number += 1
-            until.clear()
-        until[rank] = max(end_ns, until.get(rank, end_ns))
-        last_ns = max(last_ns, end_ns)
-        numbers.append(number)
-    return numbers
-
-
-def _turns(files: Sequence[_Span]) -> list[int]:
-    """How many files of its rank precede each."""
-    seen = Counter[int]()
-    turns = []
-    for rank, _, _ in files:
-        turns.append(seen[rank])
-        seen[rank] += 1
-    return turns
-
-
-def _overlap(files: Sequence[_Span]) -> bool:
-    """Whether two files of one rank were recorded at one time."""
-    return any(
-        rank == other and first_ns < end_ns for (rank, _, end_ns), (other, first_ns, _) in pairwise(sorted(files))
-    )
 
 
 def _run(store: Store, name: str) -> int:
