@@ -174,6 +174,14 @@ def test_one_of_a_thing_is_told_in_the_singular(code: str, alone: str, several: 
     assert said == [alone, several]
 
 
+def test_a_file_that_lost_no_whole_event_is_not_told_to_have_lost_some() -> None:
+    with built_for_doctor(store_of(*job(ranks=2, iterations=2))) as store:
+        facts = read_facts(store, 0)
+    (check,) = (one for one in CHECKS if one.code == "whole_files")
+
+    assert check.look(replace(facts, damage="cut_off")).evidence == "cut or repaired (cut_off); see meta.issue"
+
+
 def test_missing_ranks_are_named(found: Found) -> None:
     ranks = found["two_of_eight"]["all_ranks"]
     assert (ranks.status, ranks.evidence) == (Status.partial, "2 of 8 ranks; missing: 2, 3, 4, 5, 6, 7")

@@ -17,6 +17,15 @@ MISNAMED = (
     "counted from 1 are, others are not taken for ranks"
 )
 
+# Members of the groups in which files call whose names hold a rank.
+MEMBER_LISTS = """members AS (
+  SELECT c.source_id, LIST(DISTINCT c.process_group_ranks) AS member_lists
+  FROM raw.collective AS c
+  JOIN meta.source AS s USING (source_id)
+  WHERE s.rank_origin IN ('file_name', 'folder_name')
+  GROUP BY c.source_id
+)"""
+
 
 def without_denied_names(files: pl.DataFrame) -> pl.DataFrame:
     """Files with ranks of names counted from 1, or not taken from names, where calls deny one; else as they are.

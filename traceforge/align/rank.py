@@ -14,27 +14,21 @@ from typing import Any
 import polars as pl
 
 from traceforge.align.guessed_rank import guessed_ranks, without_shared_names
-from traceforge.align.misnamed_rank import MISNAMED, without_denied_names
+from traceforge.align.misnamed_rank import MEMBER_LISTS, MISNAMED, without_denied_names
 from traceforge.align.misstated_rank import MISSTATED, without_misstated_ranks
 from traceforge.records import Issue
 from traceforge.store.database import Store
 from traceforge.store.issues import issue_rows
 from traceforge.thresholds import align as thresholds
 
-_CANDIDATES = """
+_CANDIDATES = f"""
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
 stated AS (
   SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
 ),
-members AS (
-  SELECT c.source_id, LIST(DISTINCT c.process_group_ranks) AS member_lists
-  FROM raw.collective AS c
-  JOIN meta.source AS s USING (source_id)
-  WHERE s.rank_origin IN ('file_name', 'folder_name')
-  GROUP BY c.source_id
-)
+{MEMBER_LISTS}
 SELECT
   s.run_id,
   s.source_id,

@@ -26,7 +26,7 @@ from traceforge.align.jobs import NUMBERED_COMMUNICATOR, jobs_of
 from traceforge.align.jobs_of_one_time import by_world_size, jobs_of_one_time
 from traceforge.align.launches import called, launches
 from traceforge.align.log_attempts import ATTEMPTS, PROCESSES, other_attempts
-from traceforge.align.misnamed_rank import without_denied_names
+from traceforge.align.misnamed_rank import MEMBER_LISTS, without_denied_names
 from traceforge.align.misstated_rank import without_misstated_ranks
 from traceforge.align.named_axes import places
 from traceforge.align.trace_ranks import workloads
@@ -40,20 +40,14 @@ _FAMILY = (
     "SELECT run_id, run_name FROM meta.run WHERE run_name = $1 OR STARTS_WITH(run_name, $1 || ' [') ORDER BY run_id"
 )
 
-_FILES = """
+_FILES = f"""
 WITH communicating AS (
   SELECT DISTINCT source_id FROM raw.event_kind WHERE category IN ('kernel', 'Kernel') AND name ILIKE '%ccl%'
 ),
 stated AS (
   SELECT source_id, MAX(group_size) AS ranks FROM raw.collective GROUP BY source_id
 ),
-members AS (
-  SELECT c.source_id, LIST(DISTINCT c.process_group_ranks) AS member_lists
-  FROM raw.collective AS c
-  JOIN meta.source AS s USING (source_id)
-  WHERE s.rank_origin IN ('file_name', 'folder_name')
-  GROUP BY c.source_id
-),
+{MEMBER_LISTS},
 numbered AS (
   SELECT source_id, LIST(DISTINCT process_group_name) AS communicators
   FROM raw.process_group

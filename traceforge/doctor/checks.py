@@ -295,7 +295,8 @@ def _stacks(facts: Facts) -> Look:
 
 def _whole_files(facts: Facts) -> Look:
     if facts.damage or facts.lost_events:
-        return _partial(f"{plural(facts.lost_events, 'event')} lost ({facts.damage}); see meta.issue")
+        lost = f"{plural(facts.lost_events, 'event')} lost" if facts.lost_events else "cut or repaired"
+        return _partial(f"{lost} ({facts.damage}); see meta.issue")
     return _complete("nothing lost or repaired")
 
 
