@@ -229,6 +229,19 @@ def test_ranks_of_another_job_are_told_by_its_size_where_no_rank_repeats() -> No
     assert rows_of(store, "SELECT world_size FROM meta.run ORDER BY run_id") == [(2,), (8,)]
 
 
+def test_reports_of_nsight_are_not_divided_by_the_largest_communicator_that_each_saw_begin() -> None:
+    # given the same, and a rank that repeats, so that files are looked at one by one
+    store = store_of(*(_at(f"{'ab'[copy]}/rank{rank}", rank, 1) for copy in (0, 1) for rank in range(3)))
+    store.execute("UPDATE raw.profile SET world_size = IF(source_id % 3 = 2, 8, 2)")
+    store.execute("UPDATE meta.source SET kind = 'nsys'")
+
+    split_runs(store, 0)
+
+    assert {tuple(files) for _, files in rows_of(store, RUNS) if isinstance(files, list)} == {
+        tuple(f"{folder}/rank{rank}" for rank in range(3)) for folder in "ab"
+    }
+
+
 def test_a_file_without_a_rank_is_analysed_alone() -> None:
     store = built(_split(_at("rank0", 0, 1), _at("rank1", 1, 1), _at("x/stray.json", None, 1)), "align")
 

@@ -245,6 +245,8 @@ def test_an_init_whose_end_stands_in_the_next_file_of_a_rotated_log_was_ended() 
 
     with fabric_of(*files) as store:
         assert rows_of(store, "SELECT code FROM fabric.finding WHERE code = 'init_incomplete'") == []
-    # and where the next file has nothing of it, it was not
+    # and where the next file has nothing of it, it was not; nor where one file ended an earlier one at that address
+    with fabric_of([Process(0).init().says(start)], files[2]) as store:
+        assert rows_of(store, "SELECT ranks FROM fabric.finding WHERE code = 'init_incomplete'") == [([0],)]
     with fabric_of(files[0], files[2]) as store:
         assert rows_of(store, "SELECT ranks FROM fabric.finding WHERE code = 'init_incomplete'") == [([0],)]

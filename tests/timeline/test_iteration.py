@@ -128,13 +128,19 @@ def test_an_iteration_in_which_a_rank_lost_more_of_its_calls_than_usual_is_parti
     assert rows_of(store, partial) == [(3,)]
 
 
-def test_an_iteration_in_which_device_work_of_a_rank_has_no_time_is_partial() -> None:
-    # given a rank whose profiler wrote no time for the kernel of its second iteration
+@pytest.mark.parametrize("what", ["kernel", "cuda_runtime"])
+def test_an_iteration_in_which_device_work_of_a_rank_or_its_launch_has_no_time_is_partial(what: str) -> None:
+    # given a rank whose profiler wrote no time for the kernel of its second iteration, or for its launch
     store = store_of(*data_parallel_job([[30, 20], [30, 20], [30, 20]]))
+    ((number,),) = rows_of(
+        store,
+        "SELECT correlation FROM raw.event WHERE source_id = 1 AND category = 'kernel' AND name = 'gemm' "
+        "ORDER BY raw_start_ns LIMIT 1 OFFSET 1",
+    )
     ((event,),) = rows_of(
         store,
-        "SELECT event_id FROM raw.event WHERE source_id = 1 AND category = 'kernel' AND name = 'gemm' "
-        "ORDER BY raw_start_ns LIMIT 1 OFFSET 1",
+        "SELECT event_id FROM raw.event WHERE source_id = 1 AND correlation = ? AND category = ?",
+        [number, what],
     )
     store.execute("UPDATE raw.occurrence SET raw_start_ns = NULL WHERE source_id = 1 AND event_id = ?", [event])
     said = [Issue("kineto_stray_time", "warning", 1, None, "")]
