@@ -198,6 +198,28 @@ def test_jobs_of_one_rank_each_in_one_folder_are_runs_by_process() -> None:
     assert _runs(*({**one, "stated_ranks": None} for one in sweep[:2])) == [("sweep", [0, 1])]
 
 
+def _at_once(*processes: int, ranks: tuple[int, ...]) -> list[tuple[str, list[int]]]:
+    """Runs of files of one host and time, of a process and rank each, called as PyTorch's handler calls them."""
+    return _runs(*({"path": f"log/a_{process}.170000000000.pt.trace.json", "rank": rank}
+                   for process, rank in zip(processes, ranks, strict=True)))  # fmt: skip
+
+
+def test_jobs_of_one_size_and_time_on_one_host_are_told_by_the_numbers_of_their_processes() -> None:
+    # given ranks 0 and 1 of two launches, each of which starts its processes one after another
+    assert _at_once(998, 1003, 999, 1002, ranks=(0, 1, 1, 0)) == [
+        ("log, processes 998 to 999", [0, 2]),
+        ("log, processes 1002 to 1003", [1, 3]),
+    ]
+    # and a copy of a rank's file goes with its process
+    assert _at_once(7, 8, 8, 20, 21, ranks=(0, 1, 1, 0, 1))[0] == ("log, processes 7 to 8", [0, 1, 2])
+    # and processes that were started by turns, of unlike ranks, or under two ranks tell nothing
+    assert _at_once(1, 2, 3, 4, ranks=(0, 0, 1, 1)) == [("log", [0, 1, 2, 3])]
+    assert _at_once(1, 2, 3, 4, ranks=(0, 1, 0, 2)) == [("log", [0, 1, 2, 3])]
+    assert _at_once(1, 2, 2, 3, ranks=(0, 1, 0, 1)) == [("log", [0, 1, 2, 3])]
+    # nor do two files of one rank alone, which may be of a helper of it
+    assert _at_once(1, 2, ranks=(0, 0)) == [("log", [0, 1])]
+
+
 def _sized(*sizes: int | None, ranks: tuple[int, ...], **more: object) -> list[dict[str, object]]:
     stated = {"rank_origin": "metadata", **more}
     return [{"path": f"{n}.json", "rank": rank, "job_size": size, "stated_ranks": size, **stated}

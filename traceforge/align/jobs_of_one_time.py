@@ -2,8 +2,10 @@
 
 Files that state different sizes of their job are of different jobs. Others of one time that repeat a rank lie in
 folders of their own, or are of hosts that have all ranks each; replicas of an inference engine, whose ranks begin anew
-in each, are told by the data-parallel place in their names. What is left of a rank with several files is a copy, or was
-recorded by another tool.
+in each, are told by the data-parallel place in their names. Two processes of a host that are one rank at one time are
+of two jobs: a launcher starts the processes of a job one after another, so their numbers tell which are of one. What is
+left of a rank with several files is a copy, or was recorded by another tool.
+Not handled: jobs of one folder that share several hosts, or whose processes were started by turns.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +25,7 @@ def jobs_of_one_time(files: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """
     folder = pl.col("path").map_elements(lambda path: str(PurePosixPath(path).parent), return_dtype=pl.String)
     for (path,), own in files.with_columns(folder=folder).group_by("folder", maintain_order=True):
-        for told, parts in _by_replica(own) or _by_host(own):
+        for told, parts in _by_replica(own) or _by_launch(own) or _by_host(own):
             yield ", ".join(filter(None, [PurePosixPath(str(path)).name, told])), parts
 
 
@@ -60,6 +62,24 @@ def _by_replica(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     if None in replicas or len(parts) < 2 or any(own["rank"].n_unique() < own.height for own in parts):
         return []
     return [(f"DP {own['replica'][0]}", own.drop("replica")) for own in parts]
+
+
+def _by_launch(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Files of one host by the job that started their processes; none where each has not the same ranks, once each."""
+    if files["host"].n_unique() > 1 or files["host"].has_nulls() or files["process"].has_nulls():
+        return []
+    jobs: list[dict[int, int]] = [{}]
+    for process, rank in files.select("process", "rank").unique().sort("process", "rank").rows():
+        if rank in jobs[-1]:
+            jobs.append({})
+        jobs[-1][rank] = process
+    are_alike = len(jobs) > 1 and len(jobs[0]) > 1 and all(job.keys() == jobs[0].keys() for job in jobs)
+    if not are_alike or files["process"].n_unique() < len(jobs) * len(jobs[0]):
+        return []
+    spans = [(min(job.values()), max(job.values())) for job in jobs]
+    return [
+        (f"processes {low} to {high}", files.filter(pl.col("process").is_between(low, high))) for low, high in spans
+    ]
 
 
 def _by_host(files: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:

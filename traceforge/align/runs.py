@@ -3,14 +3,15 @@
 A rank has one file in a run. Files of one rank that were recorded at other times (a profiler's schedule that repeats,
 another job) are other runs; so are files of one host that were recorded at other times (left by an earlier job), files
 of the same time that state another size of their job, that lie in another folder, are of another host that has all
-ranks, or of another job of one rank, and each file without a rank that nothing tells from others (see `guessed_rank`).
+ranks, of another launch on the host, or of another job of one rank, and each file without a rank that nothing tells
+from others (see `guessed_rank`).
 The run with most ranks, of equals one that has all it states, then one of the latest launch (see `launches`), then the
 earliest, keeps the name that was given; others are named after it, such as `job [window 2]`. Execution traces without a
 timeline are divided by what their names say (see `trace_ranks`).
 Files that state different jobs are different runs, too (see `jobs`); files beside timelines are of these files' run
 (see `companions`).
-Not handled: jobs at the same time in one folder, and on the same hosts, that state nothing of it (one file a rank is
-used, see align.rank).
+Not handled: jobs of one size at the same time in one folder that share hosts, or whose processes were started by turns
+(one file a rank is used, see align.rank).
 """
 
 from collections.abc import Callable, Iterator, Sequence
