@@ -51,6 +51,15 @@ def test_the_page_shows_the_first_screen_and_the_code_is_that_of_check(
     assert (tmp_path / "s.json").exists()
 
 
+def test_traces_that_a_workflow_leaves_empty_are_refused_and_not_looked_for_in_the_current_folder(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "rank0.json").write_text('{"traceEvents": []}')
+
+    assert act(tmp_path, tmp_path, TRACES="") == (2, "", "exit-code=2\n")
+    assert not (tmp_path / "r.html").exists()
+
+
 def test_a_baseline_is_compared_with_before_the_new_summary_takes_its_place(
     tmp_path: Path, sample_database: Callable[..., Path]
 ) -> None:

@@ -165,7 +165,7 @@ def place_of_rank(job: EditedJob, rank: float) -> int:
     Raises:
         UsageError: it is not there.
     """
-    at = np.flatnonzero(job.model.ranks == int(rank))
+    at = np.flatnonzero(job.model.ranks == rank)
     if not len(at):
         known = job.model.ranks[:8].tolist()
         more = " …" if len(known) < len(job.model.ranks) else ""

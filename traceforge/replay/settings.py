@@ -32,7 +32,8 @@ def parse_settings(
         if key not in settings:
             known = ", ".join(settings) or "none"
             raise UsageError(f"{what} `{name}` has no parameter `{key}`", hint=f"its parameters are: {known}")
-        settings[key] = value if isinstance(settings[key], str) else _number(key, value)
+        default = settings[key]
+        settings[key] = value if isinstance(default, str) else _number(key, value, default)
     return name, settings
 
 
@@ -43,11 +44,11 @@ def format_settings(settings: Settings) -> str:
     )
 
 
-def _number(key: str, text: str) -> float:
+def _number(key: str, text: str, default: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"`{key}={text}` is not a number", hint=f"such as {key}=0.5") from None
+        raise UsageError(f"`{key}={text}` is not a number", hint=f"such as {key}={default:g}") from None
     if not abs(value) < float("inf"):
         raise UsageError(f"`{key}={text}` must be a finite number")
     return value

@@ -298,9 +298,17 @@ def test_what_cannot_be_an_edit_is_refused_by_name(text: str, message: str) -> N
     assert error.value.what == message
 
 
-def test_a_rank_that_is_not_there_is_answered_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match="no rank 7") as error:
-        edited(job_of(), "fix_rank:rank=7")
+def test_a_word_for_a_number_is_answered_with_the_usual_number_of_its_parameter() -> None:
+    with pytest.raises(UsageError) as error:
+        parse_edit("fix_rank:rank=first")
+
+    assert error.value.hint == "such as rank=0"
+
+
+@pytest.mark.parametrize("rank", ["7", "0.5"])
+def test_a_rank_that_is_not_there_is_answered_with_those_that_are(rank: str) -> None:
+    with pytest.raises(UsageError, match=f"no rank {rank} ") as error:
+        edited(job_of(), f"fix_rank:rank={rank}")
 
     # All of them are listed, so that none are left to be guessed.
     assert error.value.hint is not None
