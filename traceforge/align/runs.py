@@ -101,7 +101,7 @@ ORDER BY s.source_id
 
 _CLAIMS = """
 SELECT COUNT(*) AS files, COUNT(DISTINCT s.rank) AS ranks, COUNT(DISTINCT p.metadata->>'job') AS jobs,
-  COUNT(DISTINCT p.world_size) FILTER (WHERE s.kind <> 'nsys') AS sizes
+  COUNT(DISTINCT p.world_size) AS sizes
 FROM meta.source AS s
 JOIN raw.profile AS p USING (source_id)
 WHERE s.status = 'used' AND LIST_CONTAINS(?, s.run_id)
