@@ -340,6 +340,9 @@ def test_an_answer_about_one_of_several_runs_says_which_unless_it_was_asked_for(
     note_other_runs(store, 0, None, "--run-b")
     assert capsys.readouterr().err == "this is about run `story`; --run-b takes `story [window 2]`\n"
 
+    note_other_runs(store, 0, None, "--baseline-run", lead="the baseline is")
+    assert capsys.readouterr().err == "the baseline is run `story`; --baseline-run takes `story [window 2]`\n"
+
     note_other_runs(store, 0, "story")
     note_other_runs(built(_split(_at("rank0", 0, 1), _at("rank1", 1, 1)), "align"), 0, None)
     assert capsys.readouterr().err == ""

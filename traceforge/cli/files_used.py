@@ -50,12 +50,15 @@ def files_used(store: "Store", run_id: int, *, in_all_runs: bool = False) -> lis
     return lines
 
 
-def note_other_runs(store: "Store", run_id: int, asked: str | None, option: str = "--run") -> None:
+def note_other_runs(
+    store: "Store", run_id: int, asked: str | None, option: str = "--run", *, lead: str = "this is about"
+) -> None:
     """Say which run an answer is about where nobody asked for it and the same files hold others.
 
     Args:
         asked: the run that the user named, or None.
         option: what names another one.
+        lead: how the note begins.
     """
     from traceforge import api
 
@@ -63,4 +66,4 @@ def note_other_runs(store: "Store", run_id: int, asked: str | None, option: str 
     others = [f"`{name}`" for other, name in family.items() if other != run_id]
     if asked is None and others:
         more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
-        note(f"this is about run `{family[run_id]}`; {option} takes {', '.join(others[:_MOST_LINES])}{more}")
+        note(f"{lead} run `{family[run_id]}`; {option} takes {', '.join(others[:_MOST_LINES])}{more}")

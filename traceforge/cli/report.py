@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traceforge.cli.console import note, print_verdict, printable
-from traceforge.cli.files_used import files_used
+from traceforge.cli.files_used import files_used, note_other_runs
 from traceforge.cli.ingest import (
     FileMemory,
     FileSeconds,
@@ -32,6 +32,7 @@ from traceforge.outputs import STANDARD_OUTPUT, check_outputs, write_text
 from traceforge.replay.reference_rule import ReferenceRule
 
 if TYPE_CHECKING:
+    from traceforge.compare import Comparison
     from traceforge.report import Report
     from traceforge.store.database import Store
 
@@ -91,10 +92,10 @@ def report(
     with opened(target, options) as store, ExitStack() as stack:
         comparison = None
         if baseline is not None:
-            is_same = baseline.resolve() == target.resolve()
             of_baseline = replace(options, run=None, jobs=None, rank_regex=None)
+            is_same = baseline.resolve() == target.resolve()
             earlier = store if is_same else stack.enter_context(opened(baseline, of_baseline))
-            comparison = api.compare(earlier, store, run_before=baseline_run, run_after=run)
+            comparison = _compared(earlier, store, baseline_run, run)
         said = {"--peak": peak, "--line-rate": line_rate, **_texts(racks, rack_pattern)}
         command = _command(target, baseline, reference, said, redact=redact)
         price = None if price_per_gpu_hour is None else Price(price_per_gpu_hour, currency)
@@ -108,6 +109,14 @@ def report(
             print_verdict(made.verdict_lines, made.verdict_state)
         _note_page(made, output)
         check_complete_strictly(store, api.run_id(store, run), strict=strict)
+
+
+def _compared(earlier: "Store", store: "Store", baseline_run: str | None, run: str | None) -> "Comparison":
+    from traceforge import api
+
+    baseline_id = api.run_id(earlier, baseline_run)
+    note_other_runs(earlier, baseline_id, baseline_run, "--baseline-run", lead="the baseline is")
+    return api.compare(earlier, store, run_before=baseline_run, run_after=run)
 
 
 def _say_files(store: "Store", run_id: int) -> None:
