@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError
-from traceforge.export.chakra_graph import ExportNode, exported_nodes
+from traceforge.export.chakra_graph import exported_nodes
+from traceforge.export.chakra_node import ExportNode
 from traceforge.export.protobuf import framed, number, packed, text
 from traceforge.redaction import Redaction
 from traceforge.sources.chakra import schema

@@ -1,17 +1,19 @@
 """Nodes of an exported Chakra trace. In: graph.node, graph.edge and calls of one trace. Out: nodes with dependencies.
 
 In such a file a dependency means "starts after the other has ended". A linked trace is therefore flattened: an
-operation lasts until its first callee begins; its remainder and the host's pauses become nodes of their own; a call
-that waits for the device keeps the time after the wait and depends on what it waited for. Chained by thread, launch,
-stream and wait, the nodes add up to the measured time. Other traces keep the dependencies that their file states.
-Not handled: tensors; pauses of less than 1 us.
+operation lasts until its first callee begins; what it does after each callee becomes a node of the same name, and the
+host's pauses nodes of their own; a call that waits for the device keeps the time after the wait and depends on what it
+waited for; a caller that its callee does not wait for is no dependency. Chained by thread, launch, stream and wait, the
+nodes add up to the measured time. Other traces keep the dependencies that their file states.
+Not handled: tensors; pieces and pauses of less than 1 us.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from traceforge.export.chakra_node import ExportNode, Remainders
+from traceforge.export.chakra_threads import HostCall, Threads
 from traceforge.redaction import Redaction
 from traceforge.store.database import Store
 
@@ -19,12 +21,13 @@ _NODES = """
 SELECT n.node, n.name, n.kind, n.on_device, n.stream, n.origin, r.node_id, r.rf_id, r.thread_id, r.op_schema,
   r.exclusive_duration_ns, COALESCE(e.track_id, -1) AS thread,
   n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
-  n.duration_ns,
+  n.duration_ns, COALESCE(a.canonical_category = 'user_annotation', false) AS is_annotation,
   COALESCE(m.op, c.op) AS op, COALESCE(m.in_bytes, c.size_bytes) AS size_bytes,
   COALESCE(m.process_group, c.process_group_name) AS process_group, m.source_rank, m.destination_rank
 FROM graph.node AS n
 LEFT JOIN raw.chakra_node AS r ON r.source_id = n.source_id AND r.position = n.node
 LEFT JOIN raw.event AS e ON e.source_id = n.timeline_source_id AND e.event_id = n.event_id
+LEFT JOIN align.name_class AS a ON a.category IS NOT DISTINCT FROM e.category AND a.name = e.name
 ASOF LEFT JOIN align.clock_piece AS k ON k.run_id = n.run_id AND k.rank = n.rank AND n.raw_start_ns >= k.raw_from_ns
 LEFT JOIN align.call AS c ON c.run_id = n.run_id AND c.rank = n.rank AND c.source_id = n.timeline_source_id
   AND c.event_id = n.event_id
@@ -41,50 +44,14 @@ ORDER BY start_ns NULLS FIRST, CASE WHEN n.raw_start_ns IS NOT NULL THEN n.durat
   CASE WHEN r.parent_id IS NOT NULL THEN r.node_id END NULLS LAST, n.node
 """
 _EDGES = "SELECT from_node, to_node, kind FROM graph.edge WHERE source_id = ? AND part = ? AND from_node <> to_node"
+# A call that waits for what it launched keeps that wait here; what follows it depends on its end, not on the work.
+_LINKED_EDGES = f"""
+{_EDGES} AND origin = 'recorded'
+UNION ALL
+SELECT from_node, to_node, kind FROM graph.derived_edge WHERE source_id = ? AND part = ?
+"""
 _DEVICE_EDGES = ("launch", "stream", "order")
-_PAUSE = "traceforge::host_pause"
 _LATENCY = "traceforge::launch_latency"
-_SHORTEST_PAUSE_NS = 1_000
-_HANDOVER_NS = 50_000
-
-
-@dataclass(slots=True)
-class ExportNode:
-    """One node of an exported trace.
-
-    Attributes:
-        node_id: from 1, in order of start.
-        kind: as in graph.node.
-        is_cpu: whether it runs on the host.
-        start_ns: aligned clock; None when unknown.
-        duration_ns: what it takes once all it depends on has ended.
-        data, control: ids of nodes it depends on.
-        facts: further columns of graph.node and of its communication, by name.
-    """
-
-    node_id: int
-    name: str
-    kind: str
-    is_cpu: bool
-    start_ns: int | None
-    duration_ns: int
-    data: list[int] = field(default_factory=list)
-    control: list[int] = field(default_factory=list)
-    facts: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def end_ns(self) -> int:
-        """When it ends, as far as known."""
-        return (self.start_ns or 0) + self.duration_ns
-
-
-@dataclass(slots=True)
-class _ThreadState:
-    """A host thread while it is flattened: its last node, and until when nodes cover its time."""
-
-    last: ExportNode
-    until_ns: int
-    latest_end_ns: int
 
 
 def exported_nodes(store: Store, source_id: int, part: int, redaction: Redaction | None = None) -> list[ExportNode]:
@@ -92,10 +59,10 @@ def exported_nodes(store: Store, source_id: int, part: int, redaction: Redaction
     rows = store.query(_NODES, [source_id, part])
     if redaction:
         rows = redaction.frame(rows)
-    edges = store.query(_EDGES, [source_id, part])
     nodes = {row["node"]: _node(number, row) for number, row in enumerate(rows.iter_rows(named=True), 1)}
     if (rows["origin"] == "timeline").any() or (rows["thread"] >= 0).any():
-        return _flattened(rows, edges, nodes)
+        return _flattened(rows, store.query(_LINKED_EDGES, [source_id, part] * 2), nodes)
+    edges = store.query(_EDGES, [source_id, part])
     for begin, end, kind in edges.iter_rows():
         own = nodes[end].data if kind in ("data", "inter_thread", "sync") else nodes[end].control
         own.append(nodes[begin].node_id)
@@ -124,42 +91,68 @@ def _integer(value: object) -> int | None:
 
 def _flattened(rows: pl.DataFrame, edges: pl.DataFrame, nodes: dict[int, ExportNode]) -> list[ExportNode]:
     """Nodes of a linked trace, whose dependencies mean "starts after the other has ended"."""
-    threads = dict(rows.select("node", "thread").rows())
-    host = [
-        (node, threads[number], node.end_ns) for number, node in nodes.items() if node.is_cpu and threads[number] >= 0
-    ]
-    pauses = _Pauses(len(nodes) + 1)
-    _Threads(pauses).flatten(host)
-    launched: set[tuple[int, int]] = set()
+    callers = _callers(edges, nodes)
+    remainders = Remainders(len(nodes) + 1)
+    Threads(remainders).flatten(_host_calls(rows, nodes, callers))
     for begin, end, kind in edges.iter_rows():
         if kind in _DEVICE_EDGES:
             nodes[end].data.append(nodes[begin].node_id)
-            launched.add((begin, end))
-        elif kind in ("parent", "control"):
-            nodes[end].control.append(nodes[begin].node_id)
+    _add_waits(edges, nodes, remainders)
     by_id = {node.node_id: node for node in nodes.values()}
-    for node in nodes.values():
-        if not node.is_cpu and node.data:
-            _add_latency(node, by_id, pauses)
+    for node_id, others in callers.items():
+        node = by_id[node_id]
+        node.control.extend(other for other in others if _may_precede(by_id[other], node))
+    return _renumbered([*nodes.values(), *remainders.made])
+
+
+def _may_precede(other: ExportNode, node: ExportNode) -> bool:
+    """Whether no time contradicts that a node starts after another one has ended."""
+    return other.start_ns is None or node.start_ns is None or other.end_ns <= node.start_ns
+
+
+def _callers(edges: pl.DataFrame, nodes: dict[int, ExportNode]) -> dict[int, list[int]]:
+    """Ids of what called each node, or what it depends on in control, as its file states."""
+    found: dict[int, list[int]] = {}
+    for begin, end in edges.filter(pl.col("kind").is_in(["parent", "control"])).select("from_node", "to_node").rows():
+        found.setdefault(nodes[end].node_id, []).append(nodes[begin].node_id)
+    return found
+
+
+def _host_calls(rows: pl.DataFrame, nodes: dict[int, ExportNode], callers: dict[int, list[int]]) -> Iterator[HostCall]:
+    """The nodes whose thread is known, in order of start."""
+    known = rows.select("node", "thread", "duration_ns", "is_annotation")
+    for number, thread, duration_ns, is_annotation in known.iter_rows():
+        node = nodes[number]
+        if node.is_cpu and thread >= 0:
+            end_ns = (node.start_ns or 0) + (duration_ns or 0)
+            yield HostCall(node, thread, end_ns, is_annotation, next(iter(callers.get(node.node_id, [])), None))
+
+
+def _add_waits(edges: pl.DataFrame, nodes: dict[int, ExportNode], remainders: Remainders) -> None:
+    """Let device work wait for its launch, and host calls for device work."""
+    by_id = {node.node_id: node for node in nodes.values()}
     followers: dict[int, list[ExportNode]] = {}
-    for node in [*nodes.values(), *pauses.made]:
-        if node.is_cpu and node.name != _LATENCY:
+    for node in [*nodes.values(), *remainders.made]:
+        if node.is_cpu:
             for other in node.data:
                 followers.setdefault(other, []).append(node)
+    launches = {node.node_id: set(node.data) for node in nodes.values() if not node.is_cpu}
+    for node in nodes.values():
+        if not node.is_cpu and node.data:
+            _add_latency(node, by_id, remainders)
     for begin, end in edges.filter(pl.col("kind") == "sync").select("from_node", "to_node").iter_rows():
-        call = nodes[end]
-        if (end, begin) in launched:
-            _cut_in_two(nodes[begin], call, followers.get(call.node_id, []), pauses)
+        work, call = nodes[begin], nodes[end]
+        if call.node_id in launches.get(work.node_id, ()):
+            _cut_in_two(work, call, followers.get(call.node_id, []), remainders)
         else:
-            _wait_for(nodes[begin], call)
-    return _renumbered([*nodes.values(), *pauses.made])
+            _wait_for(work, call)
 
 
-def _add_latency(work: ExportNode, by_id: dict[int, ExportNode], pauses: "_Pauses") -> None:
+def _add_latency(work: ExportNode, by_id: dict[int, ExportNode], remainders: Remainders) -> None:
     """Put a pause between device work and the last node it waits for, where it begins later than that ends."""
     last = max((by_id[other] for other in work.data), key=lambda other: other.end_ns)
-    behind = pauses.behind(last.node_id, last.end_ns, work.start_ns or 0, _LATENCY)
-    work.data = [behind if other == last.node_id else other for other in work.data]
+    behind = remainders.behind([last.node_id], last.end_ns, work.start_ns or 0, None, _LATENCY)
+    work.data = [*(other for other in work.data if other != last.node_id), *behind]
 
 
 def _wait_for(work: ExportNode, call: ExportNode) -> None:
@@ -170,73 +163,13 @@ def _wait_for(work: ExportNode, call: ExportNode) -> None:
     call.data.append(work.node_id)
 
 
-def _cut_in_two(work: ExportNode, call: ExportNode, followers: list[ExportNode], pauses: "_Pauses") -> None:
-    """Split a call that waits for work it launched itself: the time before the work, and a pause after it."""
+def _cut_in_two(work: ExportNode, call: ExportNode, followers: list[ExportNode], remainders: Remainders) -> None:
+    """Split a call that waits for work it launched itself: the time before the work, and that after it."""
     begins, ends = call.start_ns or 0, call.end_ns
-    rest = pauses.add(work.node_id, min(max(work.end_ns, begins), ends), ends, _PAUSE)
+    rest = remainders.add([work.node_id], min(max(work.end_ns, begins), ends), ends, call)
     call.duration_ns = max(0, min(work.start_ns or 0, ends) - begins)
     for node in followers:
         node.data = [rest if other == call.node_id else other for other in node.data]
-
-
-class _Pauses:
-    """Nodes for time in which nothing that is recorded runs.
-
-    Attributes:
-        made: the pauses so far.
-    """
-
-    def __init__(self, next_id: int) -> None:
-        self._next_id = next_id
-        self.made: list[ExportNode] = []
-
-    def behind(self, node_id: int, until_ns: int, start_ns: int, name: str = _PAUSE) -> int:
-        """Id of a node that ends at `start_ns`: the one given, which ends at `until_ns`, or a pause after it."""
-        return node_id if start_ns - until_ns < _SHORTEST_PAUSE_NS else self.add(node_id, until_ns, start_ns, name)
-
-    def add(self, node_id: int, start_ns: int, end_ns: int, name: str) -> int:
-        """Id of a new pause that depends on a node."""
-        self.made.append(ExportNode(self._next_id, name, "host", True, start_ns, end_ns - start_ns, [node_id]))
-        self._next_id += 1
-        return self._next_id - 1
-
-
-class _Threads:
-    """Makes each host node last until the next one of its thread begins, and depend on the one before."""
-
-    def __init__(self, pauses: _Pauses) -> None:
-        self._threads: dict[int, _ThreadState] = {}
-        self._pauses = pauses
-
-    def flatten(self, host: list[tuple[ExportNode, int, int]]) -> None:
-        """Change the nodes, given with thread and end in order of start; pauses between them are added."""
-        for node, number, end_ns in host:
-            start_ns = node.start_ns or 0
-            thread = self._threads.get(number)
-            if thread is not None:
-                self._end_last(thread, start_ns)
-            before = self._before(number, thread, start_ns)
-            if before is not None:
-                node.data.append(self._pauses.behind(before.last.node_id, before.until_ns, start_ns))
-            latest = max(end_ns, thread.latest_end_ns if thread else end_ns)
-            self._threads[number] = _ThreadState(node, end_ns, latest)
-        for thread in self._threads.values():
-            self._pauses.behind(thread.last.node_id, thread.until_ns, thread.latest_end_ns)
-
-    def _end_last(self, thread: _ThreadState, start_ns: int) -> None:
-        """A caller is cut where its callee begins; its remainder after the callee becomes a pause."""
-        thread.until_ns = min(thread.until_ns, start_ns)
-        thread.last.duration_ns = min(thread.last.duration_ns, thread.until_ns - (thread.last.start_ns or 0))
-
-    def _before(self, number: int, thread: _ThreadState | None, start_ns: int) -> _ThreadState | None:
-        """The thread to continue from: the node's own, or one that ended within a long pause of that thread."""
-        others = [other for at, other in self._threads.items() if at != number and other.until_ns <= start_ns]
-        latest = max(others, key=lambda other: other.until_ns, default=None)
-        if latest is None or (
-            thread is not None and (latest.until_ns <= thread.until_ns or start_ns - thread.until_ns <= _HANDOVER_NS)
-        ):
-            return thread
-        return latest
 
 
 def _renumbered(nodes: list[ExportNode]) -> list[ExportNode]:
