@@ -50,7 +50,7 @@ def attribute(data: bytes) -> tuple[str, Any]:
     name = found.pop(1)
     ((number, value),) = found.items()
     assert isinstance(name, bytes)
-    return name.decode(), {9: lambda v: v, 27: bool, 29: lambda v: v.decode()}[number](value)
+    return name.decode(), {7: lambda v: v, 9: lambda v: v, 27: bool, 29: lambda v: v.decode()}[number](value)
 
 
 def node(data: bytes) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_a_collective_says_what_it_is_how_large_and_of_which_group(job: list[Nod
 
     assert reduce["type"] == 7
     assert (reduce["start_us"], reduce["duration_us"]) == (36, 64)
-    stated = {"is_cpu_op": False, "comm_type": 0, "comm_size": 4096, "pg_name": "dp", "stream": 20}
+    stated = {"is_cpu_op": False, "comm_type": 0, "comm_size": 4096, "pg_name": "1", "stream": 20}
     assert reduce["attributes"] == stated
 
 
@@ -96,7 +96,7 @@ def test_groups_are_listed_as_pytorch_lists_them(job: list[Nodes]) -> None:
     (text,) = ast.literal_eval(named(job[1], "## process_group:init ##")["inputs"])
 
     assert json.loads(text) == [
-        {"pg_name": "dp", "pg_desc": "mesh_dp", "backend_config": None, "ranks": [0, 1], "group_size": 2}
+        {"pg_name": "1", "pg_desc": "mesh_dp", "backend_config": None, "ranks": [0, 1], "group_size": 2}
     ]
 
 
@@ -122,7 +122,7 @@ def test_a_generated_trace_keeps_its_durations_and_dependencies(tmp_path: Path) 
     (nodes,) = exported(store, tmp_path)
 
     assert [one["duration_us"] for one in nodes[1:]] == [5, 7, 30, 2]
-    assert [one["data"] for one in nodes[1:]] == [[], [1], [1], [2, 3]]
+    assert [one["data"] for one in nodes[1:]] == [[], [2], [2], [3, 4]]
 
 
 def test_what_is_written_is_what_our_own_reader_reads(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_what_is_written_is_what_our_own_reader_reads(tmp_path: Path) -> None:
     assert [(issue.code, issue.count) for issue in reading.summary.issues] == [("chakra_unknown_collective", 1)]
     assert reading.summary.rank == 0
     assert len(reading.nodes) == file.node_count == 5
-    assert sorted(edge[:2] for edge in reading.edges) == [(1, 2), (1, 3), (2, 4), (3, 4)]
+    assert sorted(edge[:2] for edge in reading.edges) == [(2, 3), (2, 4), (3, 5), (4, 5)]
 
 
 def test_metadata_name_the_rank_and_what_the_trace_is_good_for(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_the_upstream_decoder_reads_every_node(tmp_path: Path) -> None:
 
     read = subprocess.run([sys.executable, "-c", UPSTREAM, str(file.path)], capture_output=True, text=True, check=True)
 
-    assert read.stdout.split() == ["0.0.4", "5", "4"]
+    assert read.stdout.split() == ["0.0.4", "5", "5"]
 
 
 def test_megatron_adds_up_to_its_measured_span_by_dependencies_alone(corpus: Path, tmp_path: Path) -> None:

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from traceforge.errors import InputUnusableError
 from traceforge.export.chakra_graph import exported_nodes
+from traceforge.export.chakra_groups import NumberedGroups
 from traceforge.export.chakra_node import ExportNode
 from traceforge.export.protobuf import framed, number, packed, text
 from traceforge.redaction import Redaction
@@ -28,23 +31,11 @@ QUALIFY ROW_NUMBER() OVER (
 ) = 1
 ORDER BY rank
 """
-_GROUPS = """
-SELECT DISTINCT process_group_name AS pg_name, description AS pg_desc, backend AS backend_config, ranks,
-  size AS group_size
-FROM raw.chakra_process_group
-WHERE source_id = ? AND part = ?
-ORDER BY pg_name
-"""
-_KNOWN_GROUPS = """
-SELECT DISTINCT process_group AS pg_name, members AS ranks, LEN(members) AS group_size
-FROM graph.communication
-WHERE source_id = ? AND process_group IS NOT NULL AND members IS NOT NULL
-ORDER BY pg_name
-"""
 _INIT_NODE = "## process_group:init ##"
 _WIRE_VERSION = "0.0.4"
 _METADATA, _COMPUTE, _COLLECTIVE = 1, 4, schema.COLLECTIVE
-_INT64, _BOOL, _TEXT = 9, 27, 29
+_INT32, _INT64, _BOOL, _TEXT = 7, 9, 27, 29
+_OF_32_BITS = frozenset(schema.COMMUNICATION_ATTRIBUTES.values())
 _NS_PER_US = 1_000
 
 
@@ -86,15 +77,17 @@ def export_chakra(
             hint="record execution traces (torch.profiler.ExecutionTraceObserver) beside the timelines and ingest both",
         )
     folder.mkdir(parents=True, exist_ok=True)
+    groups = NumberedGroups(store, run_id)
     for source_id, part, rank, label in traces:
-        nodes = exported_nodes(store, source_id, part, redaction)
+        nodes = exported_nodes(store, source_id, part, groups, redaction)
+        known = groups.listed(source_id, part, {node.facts.get("process_group") for node in nodes})
+        listed = text(schema.INPUTS, _arguments(redaction.frame(known) if redaction else known))
         path = folder / f"{prefix}.{rank}.et"
         with replaced_file(path) as place, place.open("wb") as file:
             file.write(framed(_metadata(rank, label)))
-            listed = text(schema.INPUTS, _arguments(_groups(store, source_id, part, redaction)))
             of_groups = next((node for node in nodes if node.name == _INIT_NODE), None)
             if of_groups is None:
-                of_groups = ExportNode(len(nodes) + 1, _INIT_NODE, "metadata", True, None, 0)
+                of_groups = ExportNode(1, _INIT_NODE, "metadata", True, None, 0)
                 nodes.insert(0, of_groups)
             for node in nodes:
                 file.write(framed(_message(node) + (listed if node is of_groups else b"")))
@@ -108,20 +101,14 @@ def _metadata(rank: int, label: str) -> bytes:
     )
 
 
-def _groups(store: Store, source_id: int, part: int, redaction: Redaction | None) -> list[dict[str, object]]:
-    groups = store.query(_GROUPS, [source_id, part])
-    if groups.is_empty():
-        groups = store.query(_KNOWN_GROUPS, [source_id])
-    return (redaction.frame(groups) if redaction else groups).to_dicts()
-
-
-def _arguments(groups: list[dict[str, object]]) -> bytes:
+def _arguments(groups: pl.DataFrame) -> bytes:
     """Arguments of the node that lists the process groups, as PyTorch and its converter write them."""
-    return text(1, repr([json.dumps(groups)])) + text(2, "[[]]") + text(3, "['String']")
+    return text(1, repr([json.dumps(groups.to_dicts())])) + text(2, "[[]]") + text(3, "['String']")
 
 
 def _message(node: ExportNode) -> bytes:
-    attributes = {"is_cpu_op": node.is_cpu, **_expected_attributes(node)}
+    # Simulators refuse communication of the host.
+    attributes = {"is_cpu_op": node.is_cpu and node.kind != "communication", **_expected_attributes(node)}
     return b"".join(
         (
             number(schema.ID, node.node_id),
@@ -154,11 +141,13 @@ def _expected_attributes(node: ExportNode) -> dict[str, int | str | bool]:
     op = node.facts.get("op")
     if node.kind == "communication" and op in schema.COLLECTIVES:
         found["comm_type"] = schema.COLLECTIVES.index(str(op))
+    elif node.kind == "communication" and op in ("send", "recv"):
+        found["comm_tag"] = node.facts.get("tag", 0)
     return {name: value for name, value in found.items() if isinstance(value, int | str)}
 
 
 def _attribute(name: str, value: int | str | bool) -> bytes:
     if isinstance(value, str):
         return text(schema.ATTRIBUTE_NAME, name) + text(_TEXT, value, keep_empty=True)
-    kind = _BOOL if isinstance(value, bool) else _INT64
+    kind = _BOOL if isinstance(value, bool) else _INT32 if name in _OF_32_BITS else _INT64
     return text(schema.ATTRIBUTE_NAME, name) + number(kind, int(value), keep_zero=True)

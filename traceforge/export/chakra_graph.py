@@ -12,18 +12,28 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from traceforge.export.chakra_groups import NumberedGroups
 from traceforge.export.chakra_node import ExportNode, Remainders
 from traceforge.export.chakra_threads import HostCall, Threads
 from traceforge.redaction import Redaction
 from traceforge.store.database import Store
 
 _NODES = """
-SELECT n.node, n.name, n.kind, n.on_device, n.stream, n.origin, r.node_id, r.rf_id, r.thread_id, r.op_schema,
+SELECT n.node, n.name,
+  CASE WHEN a.class = 'host_communication' AND c.op IS NOT NULL THEN 'communication' ELSE n.kind END AS kind,
+  n.on_device, n.stream, n.origin, r.node_id, r.rf_id, r.thread_id, r.op_schema,
   r.exclusive_duration_ns, COALESCE(e.track_id, -1) AS thread,
   n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
   n.duration_ns, COALESCE(a.canonical_category = 'user_annotation', false) AS is_annotation,
   COALESCE(m.op, c.op) AS op, COALESCE(m.in_bytes, c.size_bytes) AS size_bytes,
-  COALESCE(m.process_group, c.process_group_name) AS process_group, m.source_rank, m.destination_rank
+  COALESCE(
+    NULLIF(m.process_group, 'all'), c.process_group_name, NULLIF(u.name, ''), 'communicator ' || u.communicator_id
+  ) AS process_group,
+  COALESCE(m.source_rank, CASE WHEN c.op = 'recv' THEN c.peer END) AS source_rank,
+  COALESCE(m.destination_rank, CASE WHEN c.op = 'send' THEN c.peer END) AS destination_rank,
+  (
+    SELECT MIN(w.tag) FROM raw.chakra_communication AS w WHERE w.source_id = m.source_id AND w.position = m.position
+  ) AS tag
 FROM graph.node AS n
 LEFT JOIN raw.chakra_node AS r ON r.source_id = n.source_id AND r.position = n.node
 LEFT JOIN raw.event AS e ON e.source_id = n.timeline_source_id AND e.event_id = n.event_id
@@ -31,6 +41,13 @@ LEFT JOIN align.name_class AS a ON a.category IS NOT DISTINCT FROM e.category AN
 ASOF LEFT JOIN align.clock_piece AS k ON k.run_id = n.run_id AND k.rank = n.rank AND n.raw_start_ns >= k.raw_from_ns
 LEFT JOIN align.call AS c ON c.run_id = n.run_id AND c.rank = n.rank AND c.source_id = n.timeline_source_id
   AND c.event_id = n.event_id
+LEFT JOIN (
+  SELECT run_id, rank, call_id, MIN(communicator_id) AS communicator_id
+  FROM align.match
+  WHERE direction IS NULL
+  GROUP BY ALL
+) AS h ON h.run_id = c.run_id AND h.rank = c.rank AND h.call_id = c.call_id
+LEFT JOIN align.communicator AS u ON u.run_id = h.run_id AND u.communicator_id = h.communicator_id
 LEFT JOIN graph.derived_edge AS l
   ON l.source_id = n.source_id AND l.part = n.part AND l.to_node = n.node AND l.kind = 'launch'
 LEFT JOIN graph.derived_edge AS o
@@ -51,15 +68,21 @@ UNION ALL
 SELECT from_node, to_node, kind FROM graph.derived_edge WHERE source_id = ? AND part = ?
 """
 _DEVICE_EDGES = ("launch", "stream", "order")
+_FIRST_ID = 2
 _LATENCY = "traceforge::launch_latency"
 
 
-def exported_nodes(store: Store, source_id: int, part: int, redaction: Redaction | None = None) -> list[ExportNode]:
-    """The nodes of one trace, each after those it depends on where times are known; names are redacted on request."""
-    rows = store.query(_NODES, [source_id, part])
+def exported_nodes(
+    store: Store, source_id: int, part: int, groups: NumberedGroups, redaction: Redaction | None = None
+) -> list[ExportNode]:
+    """The nodes of one trace, each after those it depends on where times are known; names are redacted on request.
+
+    Ids count from 2: the first is that of the node that lists the groups, where the trace has none.
+    """
+    rows = groups.numbered(store.query(_NODES, [source_id, part]))
     if redaction:
         rows = redaction.frame(rows)
-    nodes = {row["node"]: _node(number, row) for number, row in enumerate(rows.iter_rows(named=True), 1)}
+    nodes = {row["node"]: _node(number, row) for number, row in enumerate(rows.iter_rows(named=True), _FIRST_ID)}
     if (rows["origin"] == "timeline").any() or (rows["thread"] >= 0).any():
         return _flattened(rows, store.query(_LINKED_EDGES, [source_id, part] * 2), nodes)
     edges = store.query(_EDGES, [source_id, part])
@@ -72,7 +95,7 @@ def exported_nodes(store: Store, source_id: int, part: int, redaction: Redaction
 def _node(number: int, row: dict[str, object]) -> ExportNode:
     own, whole = row["exclusive_duration_ns"], row["duration_ns"]
     duration = own if own is not None else whole
-    names = ("stream", "rf_id", "thread_id", "op_schema", "op", "size_bytes", "process_group")
+    names = ("stream", "rf_id", "thread_id", "op_schema", "op", "size_bytes", "process_group", "tag")
     ranks = ("source_rank", "destination_rank")
     return ExportNode(
         node_id=number,
@@ -92,7 +115,7 @@ def _integer(value: object) -> int | None:
 def _flattened(rows: pl.DataFrame, edges: pl.DataFrame, nodes: dict[int, ExportNode]) -> list[ExportNode]:
     """Nodes of a linked trace, whose dependencies mean "starts after the other has ended"."""
     callers = _callers(edges, nodes)
-    remainders = Remainders(len(nodes) + 1)
+    remainders = Remainders(len(nodes) + _FIRST_ID)
     Threads(remainders).flatten(_host_calls(rows, nodes, callers))
     for begin, end, kind in edges.iter_rows():
         if kind in _DEVICE_EDGES:
@@ -175,8 +198,8 @@ def _cut_in_two(work: ExportNode, call: ExportNode, followers: list[ExportNode],
 def _renumbered(nodes: list[ExportNode]) -> list[ExportNode]:
     """Nodes in order of start, numbered from 1; a pause precedes what follows it."""
     order = sorted(nodes, key=lambda node: -1 if node.start_ns is None else node.start_ns)
-    numbers = {node.node_id: number for number, node in enumerate(order, 1)}
-    for number, node in enumerate(order, 1):
+    numbers = {node.node_id: number for number, node in enumerate(order, _FIRST_ID)}
+    for number, node in enumerate(order, _FIRST_ID):
         node.node_id = number
     return _sorted_dependencies(order, numbers)
 

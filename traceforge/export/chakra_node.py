@@ -12,7 +12,7 @@ class ExportNode:
     """One node of an exported trace.
 
     Attributes:
-        node_id: from 1, in order of start.
+        node_id: from 2, in order of start; 1 is the list of groups that a trace lacks.
         kind: as in graph.node.
         is_cpu: whether it runs on the host.
         start_ns: aligned clock; None when unknown.
