@@ -159,6 +159,18 @@ def test_a_run_without_execution_traces_has_nothing_to_export(tmp_path: Path) ->
         list(export_chakra(store, 0, tmp_path, "job"))
 
 
+def test_of_traces_of_unknown_ranks_the_refusal_says_how_to_name_them(tmp_path: Path) -> None:
+    store = store_of()
+    for _ in range(2):
+        add_execution_trace(store, [generated(5)], rank=None, file={"format": "chakra_et"})
+    store.execute("UPDATE meta.source SET path = 'trace.et'")
+
+    with pytest.raises(InputUnusableError, match="nothing says which rank") as refusal:
+        list(export_chakra(built(store), 0, tmp_path, "job"))
+
+    assert "job.0.et" in str(refusal.value.hint)
+
+
 def test_of_a_file_for_which_the_disk_is_too_small_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

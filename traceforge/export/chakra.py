@@ -71,11 +71,7 @@ def export_chakra(
     """
     traces = store.rows(_TRACES, [run_id])
     if not traces:
-        raise InputUnusableError(
-            "the run holds no execution trace whose rank is known",
-            where=str(store.path),
-            hint="record execution traces (torch.profiler.ExecutionTraceObserver) beside the timelines and ingest both",
-        )
+        raise _nothing_to_export(store, run_id)
     folder.mkdir(parents=True, exist_ok=True)
     groups = NumberedGroups(store, run_id)
     for source_id, part, rank, label in traces:
@@ -92,6 +88,16 @@ def export_chakra(
             for node in nodes:
                 file.write(framed(_message(node) + (listed if node is of_groups else b"")))
         yield ExportedFile(path, rank, len(nodes), label)
+
+
+def _nothing_to_export(store: Store, run_id: int) -> InputUnusableError:
+    if store.value("SELECT COUNT(*) FROM graph.quality WHERE run_id = ?", [run_id]):
+        what = "nothing says which rank the execution traces of the run are of"
+        hint = "name each file by its rank (job.0.et, job.1.et …) and ingest them again"
+    else:
+        what = "the run holds no execution trace"
+        hint = "record execution traces (torch.profiler.ExecutionTraceObserver) beside the timelines and ingest both"
+    return InputUnusableError(what, where=str(store.path), hint=hint)
 
 
 def _metadata(rank: int, label: str) -> bytes:
