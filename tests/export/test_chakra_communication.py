@@ -103,6 +103,17 @@ def test_messages_say_peers_and_tag_as_integers_of_32_bits(tmp_path: Path) -> No
     assert {one[1] for one in attributes if INT32 in one} == {b"comm_src", b"comm_dst", b"comm_tag"}
 
 
+def test_an_operation_of_the_host_that_does_not_say_what_it_does_is_no_collective(tmp_path: Path) -> None:
+    # Chakra's converter types c10d::broadcast_ so; the kernel that it launches says kind and size.
+    store = store_of()
+    kind = {"name": "c10d::broadcast_", "node_type": "COMM_COLL", "is_cpu": True}
+    add_execution_trace(store, [kind], calls=[call(0, collective_name=None)], file={"format": "chakra_et"})
+
+    ((_, found),) = exported(store, tmp_path)
+
+    assert (found["type"], found["attributes"]["is_cpu_op"]) == (4, True)
+
+
 def test_collectives_of_jobs_without_devices_are_calls_with_size_and_group(tmp_path: Path) -> None:
     #   thread 1  |mm 0 – 40||c10d::allreduce_ 40 – 50|
     #   thread 2                      |gloo:all_reduce 45 – 200|

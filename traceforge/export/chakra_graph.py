@@ -20,7 +20,12 @@ from traceforge.store.database import Store
 
 _NODES = """
 SELECT n.node, n.name,
-  CASE WHEN a.class = 'host_communication' AND c.op IS NOT NULL THEN 'communication' ELSE n.kind END AS kind,
+  CASE
+    WHEN a.class = 'host_communication' AND c.op IS NOT NULL THEN 'communication'
+    -- An operation of the host that does not say what it does launches a call of the device, which does.
+    WHEN n.kind = 'communication' AND NOT n.on_device AND m.op IS NULL THEN 'host'
+    ELSE n.kind
+  END AS kind,
   n.on_device, n.stream, n.origin, r.node_id, r.rf_id, r.thread_id, r.op_schema,
   r.exclusive_duration_ns, COALESCE(e.track_id, -1) AS thread,
   n.raw_start_ns - COALESCE(align.ahead_ns(n.raw_start_ns, k), 0) AS start_ns,
