@@ -41,6 +41,20 @@ def test_a_file_with_other_calls_than_most_is_named_with_both_numbers() -> None:
     assert explanation.startswith("The file of rank 3 holds 24 calls of communication, those of most others 6: look")
 
 
+def test_a_file_that_has_fewer_calls_as_its_device_has_times_that_cannot_be_says_so() -> None:
+    store = store_of(*traces({0: 1, 1: 1, 2: 1, 3: 0}))
+    columns = "run_id, source_id, stage, code, severity, count, lost_events, detail"
+    values = "SELECT run_id, source_id, 'source', 'kineto_stray_time', 'warning', 6, 0, '' FROM meta.source"
+    store.execute(f"INSERT INTO meta.issue ({columns}) {values}")
+    told = {"run_id": 0, "state": "irregular", "has_stages": False}
+
+    row = of_odd_ranks(built(store, "align"), told, {"explanation": "So it is."})
+
+    assert str(row["explanation"]).startswith(
+        "The file of rank 3 holds 0 calls of communication at possible times, those of most others 6: look"
+    )
+
+
 def test_where_no_majority_is_alike_or_stages_differ_by_design_no_file_is_odd() -> None:
     assert said(traces({0: 1, 1: 1, 2: 4, 3: 4})) == ""
     assert said(traces({0: 1, 1: 1, 2: 1, 3: 4}), has_stages=True) == ""

@@ -1,7 +1,8 @@
-"""Which file does not fit the others, where ranks cannot be compared. Reads align.rank and align.call; says so.
+"""Which file does not fit the others, where ranks cannot be compared. Reads align.* and meta.issue; says so.
 
 Idea: one damaged or foreign file keeps a whole job from being judged; it holds no device work although the others do,
-or other calls than most. Not handled: jobs in which no majority of the ranks is alike; pipelines.
+or other calls than most, maybe as its device has times that cannot be. Not handled: jobs in which no majority of the
+ranks is alike; pipelines.
 """
 
 from collections import Counter
@@ -15,11 +16,12 @@ from traceforge.units import plural
 _UNCOMPARED = ("irregular", "unmatched", "mostly_unmatched", "no_communication")
 
 _RANKS = """
-SELECT r.rank, r.has_device, COUNT(c.rank) AS calls
+SELECT r.rank, r.has_device, COUNT(c.rank) AS calls,
+  r.source_id IN (SELECT source_id FROM meta.issue WHERE code = 'kineto_stray_time') AS is_stray
 FROM align.rank AS r
 LEFT JOIN align.call AS c USING (run_id, rank)
 WHERE r.run_id = ?
-GROUP BY r.rank, r.has_device
+GROUP BY r.rank, r.has_device, r.source_id
 ORDER BY r.rank
 """
 
@@ -48,7 +50,8 @@ def _with_other_calls(ranks: Sequence[Row]) -> str:
     if not odd:
         return ""
     calls = plural(odd[0]["calls"], "call") if len({one["calls"] for one in odd}) == 1 else "other numbers of calls"
-    return f"{_files(odd)} {calls} of communication, those of most others {usual}: look there first."
+    whose = " at possible times" if all(one["is_stray"] for one in odd) else ""
+    return f"{_files(odd)} {calls} of communication{whose}, those of most others {usual}: look there first."
 
 
 def _odd(ranks: Sequence[Row], kind: Callable[[Row], int]) -> tuple[list[Row], int]:
