@@ -1,5 +1,7 @@
 """Why NCCL gave up is told where a warning stands right before the functions that return."""
 
+import pytest
+
 from tests.fabric.logs import Process, fabric_of
 
 FOUND = "SELECT code, summary FROM fabric.finding WHERE severity = 'problem' ORDER BY code"
@@ -65,3 +67,51 @@ def test_another_number_of_ranks_is_a_reason_without_a_function_that_returns() -
     assert found(process) == [
         ("gave_up", "NCCL gave up on host a: Bootstrap Root : mismatch in rank count from procs 16 : 8")
     ]
+
+
+ALONE = {
+    # as NCCL_DEBUG=WARN prints them: no function says that it returns
+    "Call to connect to 10.0.0.2<5000> failed : Connection refused": ("failed_call", "notice"),
+    "socketPollConnect: connect to 10.0.0.2<50> returned Connection refused, exceeded error retry count after 35 "
+    "attempts": ("failed_call", "problem"),
+    "Cuda failure 700 'an illegal memory access was encountered'": ("failed_call", "notice"),
+    "Error while creating shared memory segment /dev/shm/nccl-Ab12 (size 9637888)": ("warned", "notice"),
+    "Error: network IBext not found.": ("warned", "notice"),
+}
+
+
+@pytest.mark.parametrize("text", ALONE)
+def test_a_warning_is_told_where_the_log_holds_warnings_alone(text: str) -> None:
+    with fabric_of([warning(Process(0), text)]) as store:
+        ((code, severity, summary),) = store.query("SELECT code, severity, summary FROM fabric.finding").rows()
+
+    assert (code, severity) == ALONE[text]
+    assert text in summary
+
+
+def test_a_warning_alone_is_a_problem_where_an_exception_ends_the_job() -> None:
+    # given vLLM's words of the exception
+    process = warning(Process(0), "Cuda failure 700 'an illegal memory access was encountered'")
+    process.lines.append("RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)")
+
+    assert found(process) == [
+        ("failed_call", "1 call failed on host a: Cuda failure 700 'an illegal memory access was encountered'")
+    ]
+
+
+STEPS = {
+    "Call to posix_fallocate failed : No space left on device": "enough shared memory",
+    "Call to ibv_create_cq failed with error Cannot allocate memory": "limit of locked memory",
+    "Call to recv from b<5> failed : Connection reset by peer": "the log of the rank at the other end",
+}
+
+
+@pytest.mark.parametrize("text", STEPS)
+def test_what_to_do_depends_on_the_call_that_failed(text: str) -> None:
+    process = warning(Process(0), text).says("transport/shm.cc:101 -> 2")
+
+    with fabric_of([process]) as store:
+        ((code, step),) = store.query("SELECT code, next_step FROM fabric.finding").rows()
+
+    assert code == "failed_call"
+    assert STEPS[text] in step

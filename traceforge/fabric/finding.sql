@@ -6,7 +6,7 @@
 -- Reads: fabric.link, fabric.network_end, fabric.load, fabric.stated_members
 -- Reads: fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation
 -- Reads: fabric.process, fabric.process_group, fabric.process_host, fabric.ring, fabric.telemetry, fabric.telemetry_lag
--- Reads: fabric.telemetry_series, fabric.tree, fabric.unwinds_after
+-- Reads: fabric.telemetry_series, fabric.tree, fabric.unwinds_after, fabric.warns_alone
 CREATE OR REPLACE TABLE fabric.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

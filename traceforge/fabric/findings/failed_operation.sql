@@ -26,6 +26,9 @@ told AS (
   GROUP BY s.run_id
   HAVING BOOL_OR(e.kind IN ('completion_error', 'request_failed', 'duplicate_gpu', 'mismatched_collective', 'mismatched_start'))
     OR (BOOL_OR(e.kind = 'unwinding') AND BOOL_OR(r.level = 'WARN'))
+    OR BOOL_OR(
+      e.kind IN ('call_failed', 'cuda_failure') AND r.level = 'WARN' AND fabric.warns_alone(e.source_id, r.process_id)
+    )
 )
 SELECT
   run_id,

@@ -24,7 +24,7 @@ class NcclLogSource:
 
     name = "nccl_log"
     marks = (
-        b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ", b"NCCL error in: ", b"async exception: NCCL error: ",
+        b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ", b"NCCL error in: ", b": NCCL error: ",
         b"Watchdog caught collective operation timeout: Work",
     )  # fmt: skip
     """Texts of a first line, which in the output of a job may stand far behind the first bytes."""

@@ -12,7 +12,7 @@ import re
 from traceforge.sources.nccl_log.tables import Tables
 
 _ERROR = re.compile(
-    r"(?:NCCL error in: (?P<place>[^\s,]+:\d+), ?|async exception: NCCL error: ?)(?P<meaning>[a-z][\w /]*\w)"
+    r"(?:NCCL error in: (?P<place>[^\s,]+:\d+), ?|(?:exception|Error): NCCL error: ?)(?P<meaning>[a-z][\w /]*\w)"
     r"(?:.*?NCCL version (?P<nccl_version>\d[\d.]*\d))?"
 )
 _WHO = re.compile(r".*?\[(?:rank|(?:PG [^\]]{1,80} )?Rank )(?P<rank>\d{1,9})\]:? ?")

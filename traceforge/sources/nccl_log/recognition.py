@@ -20,7 +20,7 @@ _FRAME = re.compile(rb'File "[^"\n]+", line \d+')
 _NEIGHBOURS = re.compile(
     rb"^(?:[^\n]{0,80}[>\])]:? ?)?(?:NCCL|RCCL) version ?:? ?\d+\.\d+"
     rb"|Watchdog caught collective operation timeout: Work[A-Z]{0,9}CCL\("
-    rb"|NCCL error in: \S+/(?:ProcessGroupNCCL|NCCLUtils)\.[ch]pp:\d+, |async exception: NCCL error: "
+    rb"|NCCL error in: \S+/(?:ProcessGroupNCCL|NCCLUtils)\.[ch]pp:\d+, |(?:exception|Error): NCCL error: [a-z]"
     rb"|# +size +count +type +(?:redop|root|time)|# Collective test starting: \w+",
     re.MULTILINE,
 )
