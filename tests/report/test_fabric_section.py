@@ -145,6 +145,21 @@ def test_ranks_nics_and_rings_are_told_in_words(on_two_hosts: Report) -> None:
     assert "network, GPU Direct RDMA" in words
 
 
+def test_ranks_whose_hosts_no_log_names_are_not_said_to_share_a_node() -> None:
+    # given the log of one of two hosts: a ring and a tree over four ranks, and none of the ranks 2 and 3
+    trees = "1/-1/-1->0->2", "-1/-1/-1->1->0"
+    here = [
+        Process(rank, device=rank).says("Channel 00/01 :    0   1   2   3", f"Trees [0] {tree}").init(size=4)
+        for rank, tree in enumerate(trees)
+    ]
+
+    words = words_of(report_on(here), "fabric")
+
+    assert "runs 1 ring through 4 ranks." in words
+    assert "without leaving a node" not in words
+    assert "0 2 \N{EM DASH} 1 \N{EM DASH}" in words  # channel, ranks, no root, most children, links between hosts
+
+
 def test_a_run_without_logs_says_how_to_record_them(late_report: Report) -> None:
     words = words_of(late_report, "fabric")
 

@@ -161,9 +161,9 @@ def _rings_caption(rows: list[Row], channels: list[int]) -> str:
     nodes = len({row["host"] for row in rows if row["host"]})
     first = [row for row in rows if row["channel"] == channels[0]]
     hops = sum((row["path_class"] or "").startswith(("network", "socket")) for row in first)
+    is_known = all(row["host"] for row in rows)
     if not hops:
-        return f"{text}, without leaving a node." if nodes == 1 else f"{text}."
-    is_known = all(row["host"] for row in first)
+        return f"{text}, without leaving a node." if nodes == 1 and is_known else f"{text}."
     extra = f", more than its {plural(nodes, 'node')} need" if is_known and hops > nodes else ""
     return f"{text}; the first crosses the network {plural(hops, 'time')}{extra}."
 

@@ -161,6 +161,12 @@ def _algorithm(row: Row) -> str:
     return " ".join(clean(word, 30) for word in (row["algorithm"], row["protocol"]) if word) or "not stated"
 
 
+def _root(row: Row) -> str:
+    if not row["roots"]:
+        return "—"  # its log is missing
+    return str(row["root"]) if row["roots"] == 1 else plural(row["roots"], "root")
+
+
 def _measured(context: Context) -> list[Block]:
     """What the Inspector measured, without any timeline."""
     rows = context.rows("sections/fabric_measured")
@@ -223,9 +229,9 @@ _COLLECTIVE_COLUMNS = (
 _TREE_COLUMNS = (
     number("channel", lambda row: str(row["channel"])),
     number("ranks", lambda row: count(row["ranks"])),
-    TableColumn("root", lambda row: str(row["root"]) if row["roots"] == 1 else plural(row["roots"], "root")),
+    TableColumn("root", _root),
     number("most children", lambda row: count(row["most_children"] or 0)),
-    number("links between hosts", lambda row: count(row["crossings"])),
+    number("links between hosts", lambda row: "—" if row["crossings"] is None else count(row["crossings"])),
 )
 _CHOICE_COLUMNS = (
     TableColumn("operation", lambda row: clean(row["op"] or "unknown", 40)),
