@@ -250,3 +250,16 @@ def test_an_init_whose_end_stands_in_the_next_file_of_a_rotated_log_was_ended() 
         assert rows_of(store, "SELECT ranks FROM fabric.finding WHERE code = 'init_incomplete'") == [([0],)]
     with fabric_of(files[0], files[2]) as store:
         assert rows_of(store, "SELECT ranks FROM fabric.finding WHERE code = 'init_incomplete'") == [([0],)]
+
+
+def test_an_init_is_not_called_open_where_ray_left_out_lines_of_ranks() -> None:
+    # given two ranks that begin an init; of the two lines that end it Ray keeps one
+    start = "ncclCommInitRank comm 0xa0 rank {} nranks 2 cudaDev 0 nvmlDev 0 busId 10000 commId 0xfeed - Init START"
+    first, second = (Process(rank, host="ab"[rank]).says(start.format(rank)) for rank in range(2))
+    first.init()
+
+    with fabric_of([first, second]) as store:
+        assert rows_of(store, "SELECT code FROM fabric.finding") == [("init_incomplete",)]
+    first.lines[-1] += " [repeated 2x across cluster]"
+    with fabric_of([first, second]) as store:
+        assert rows_of(store, "SELECT code FROM fabric.finding") == []

@@ -39,6 +39,23 @@ def test_launchers_prefixes_are_told_from_records(read_log: ReadLog, launcher: s
     assert len(log.rows("collective_call")) == 1
 
 
+RAY = "\x1b[36m(RayWorkerWrapper pid=17, ip=10.0.0.7)\x1b[0m "
+ADVICE = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see https://x.)"
+
+
+@pytest.mark.parametrize("advice", ["", ADVICE])
+def test_what_ray_says_of_lines_it_left_out_is_no_part_of_a_record(read_log: ReadLog, advice: str) -> None:
+    # given two lines, of which each stands for three that differ in numbers
+    said = f"\x1b[32m [repeated 3x across cluster]{advice}\x1b[0m"
+
+    log = read_log(RAY + HEAD + "Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0" + said, RAY + call() + said)
+
+    assert log.row("link")["network"] == "Socket"
+    assert len(log.rows("collective_call")) == 1
+    (issue,) = log.summary.issues
+    assert (issue.code, issue.count, issue.first_at) == ("nccl_repeats_left_out", 4, "line 1")
+
+
 STAMPS = {
     "[2026-03-03 12:11:38] ": 0,
     "[2026-03-03 12:11:38.250] ": 250_000_000,

@@ -18,7 +18,10 @@ side AS (
     c.complete_record_id IS NOT NULL OR c.close_record_id IS NOT NULL AS is_completed
   FROM fabric.member AS m
   JOIN raw.nccl_communicator AS c USING (source_id, handle_id)
-  WHERE m.rank IS NOT NULL AND (
+  WHERE m.rank IS NOT NULL
+    -- Of lines of several ranks Ray keeps some: those left out say nothing.
+    AND m.run_id NOT IN (SELECT i.run_id FROM meta.issue AS i WHERE i.code = 'nccl_repeats_left_out')
+    AND (
     c.complete_record_id IS NOT NULL OR NOT EXISTS (
       SELECT 1 FROM continued AS n
       WHERE n.run_id = m.run_id AND n.process = m.process AND n.comm_pointer = c.comm_pointer

@@ -18,6 +18,10 @@ _MEANINGS = {
     "too_many_processes": ("warning", "records of processes beyond the first 131,072 are kept without their process"),
     "torn_line": ("info", "records that share a line with others were taken apart"),
     "glued_host": ("info", "text glued to the front of a host name was cut off"),
+    "repeats_left_out": (
+        "warning",
+        "Ray left out records of other ranks that differ in numbers alone; RAY_DEDUP_LOGS=0 keeps them",
+    ),
     "cut_record": ("info", "messages as long as NCCL's buffer lost their end"),
     "calls_stated_twice": ("info", "subsystems COLL and CALL both state calls; see stated_by"),
 }

@@ -1,4 +1,4 @@
-"""Prefixes that launchers put before a line. In: the text before a record, without its time stamp. Out: style and rank.
+"""What launchers add to a line. In: the text before a record, without its time stamp, or a line. Out: style and rank.
 
 Idea: a table of patterns; the first that occurs in the text wins. Whatever else stands there (a progress bar, a row of
 a table) is `other` and says nothing. Not handled: local ranks (torchrun's [default0]) are not turned into ranks.
@@ -20,6 +20,7 @@ _STYLES = {
     "quoted": r"^[\s>`|*\"'#-]+$",
 }
 _PATTERNS = {style: re.compile(pattern) for style, pattern in _STYLES.items()}
+_REPEATED = re.compile(rb"\s*\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs [^\n]*)?\s*$")
 ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -48,6 +49,12 @@ def read_prefix(text: str) -> Prefix:
             rank = match.groupdict().get("rank")
             return Prefix(style, None if rank is None or len(rank) > 7 else int(rank))
     return Prefix("other", None)
+
+
+def without_repeats(line: bytes) -> tuple[bytes, int]:
+    """A line without what Ray puts behind one of several alike, and how many of those it left out."""
+    found = _REPEATED.search(line) if b"x across cluster]" in line else None
+    return (line, 0) if found is None else (line[: found.start()], max(0, int(found[1]) - 1))
 
 
 def without_prefix(text: str) -> str:

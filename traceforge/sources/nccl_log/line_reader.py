@@ -11,7 +11,7 @@ from traceforge.sources.nccl_log.canonical_lines import CanonicalLines, Head
 from traceforge.sources.nccl_log.framing import Framed, records_in
 from traceforge.sources.nccl_log.grammar import Record
 from traceforge.sources.nccl_log.interpreter import UNPARSED
-from traceforge.sources.nccl_log.launchers import ANSI, read_prefix
+from traceforge.sources.nccl_log.launchers import ANSI, read_prefix, without_repeats
 from traceforge.sources.nccl_log.rules.tunings import tuning_tail
 from traceforge.sources.nccl_log.stamps import Stamp, read_stamp
 from traceforge.sources.nccl_log.state import LogState
@@ -47,10 +47,13 @@ class LineReader:
         is_clean = b"\x1b" not in line
         if not is_clean:
             line = ANSI.sub(b"", line)
+        whole = line
+        line, left_out = without_repeats(line)
         count = 0
         for framed in records_in(line, self._state.processes.glued_bytes):
-            self._store(framed, line if is_clean else None, number, record_id + count)
+            self._store(framed, line if is_clean and line is whole else None, number, record_id + count)
             count += 1
+        self._state.issues.add("repeats_left_out", left_out if count else 0, at=f"line {number}")
         return count or self._neighbour(line, number, record_id)
 
     def _store(self, framed: Framed, line: bytes | None, number: int, record_id: int) -> None:
