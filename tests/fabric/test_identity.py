@@ -1,5 +1,7 @@
 """Pointers of processes become communicators, and ranks in them ranks in the job."""
 
+import pytest
+
 from tests.fabric.logs import Process, fabric_of
 
 
@@ -80,3 +82,40 @@ def test_calls_are_counted_by_communicator_and_not_by_op_count() -> None:
         rows = store.query("SELECT op, sequence FROM fabric.operation WHERE rank = 1 ORDER BY line").rows()
 
     assert rows == [("all_reduce", 0), ("broadcast", 1), ("send", 0), ("all_reduce", 2)]
+
+
+def torn(rank: int, *, size: int = 4) -> Process:
+    """A rank whose last line of init lost its end to another rank's."""
+    line = f"ncclCommInitRankConfig comm 0xa{rank} rank {rank} nranks {size} cudaDev {rank} nvmlDev {rank} busId c"
+    return Process(rank, device=rank).says(line + "other:1:1 [0] NCCL INFO Connected all trees")
+
+
+VACANT = {
+    "the ranks that one lacks": ([0, 1], [2, 3], [(4, "inferred")]),
+    "a rank that it has": ([0, 1], [1, 2], [(2, "hash"), (2, "alone")]),
+    "no communicator with a hash": ([], [0, 1, 2, 3], [(4, "inferred")]),
+}
+
+
+@pytest.mark.parametrize("case", VACANT)
+def test_a_rank_without_a_hash_belongs_where_it_is_missing(case: str) -> None:
+    whole, rest, expected = VACANT[case]
+    processes = [Process(rank, device=rank).init(size=4, comm_hash="0xd3") for rank in whole]
+    others = [torn(rank) for rank in rest]
+    for other in others[: len(set(whole) & set(rest))]:
+        other.rank += 10  # another process
+        other.lines[0] = other.lines[0].replace(":1001:1001", ":1011:1011")
+
+    with fabric_of(processes + others, asked="fabric.communicator") as store:
+        rows = store.query("SELECT member_count, identity FROM fabric.communicator ORDER BY communicator_id").rows()
+
+    assert rows == expected
+
+
+def test_without_a_hash_one_of_two_communicators_of_a_size_is_not_chosen() -> None:
+    processes = [Process(rank, device=rank).init(size=4, comm_hash=f"0xd{rank}") for rank in range(2)]
+
+    with fabric_of([*processes, torn(2)], asked="fabric.communicator") as store:
+        rows = store.query("SELECT member_count FROM fabric.communicator").rows()
+
+    assert rows == [(1,), (1,), (1,)]

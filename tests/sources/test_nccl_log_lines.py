@@ -145,6 +145,22 @@ def test_a_torn_line_still_tells_the_rank_of_its_communicator(read_log: ReadLog)
     assert (row["pci_address"], row["complete_record_id"]) == (None, None)
 
 
+ENDS = {
+    "a line that another rank wrote into": "ncclCommInitRankConfig comm 0x55 rank 7 nranks 8 cudaDev 7 nvmlDev 7 ",
+    "its timings": "Init timings - ncclCommInitRankConfig: rank 7 nranks 8 total 2.46 (kernels 0.32, alloc ",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_torn_line_still_ends_an_init_that_began(read_log: ReadLog, end: str) -> None:
+    start = "ncclCommInitRankConfig comm 0x55 rank 7 nranks 8 cudaDev 7 nvmlDev 7 busId ca000 commId 0xd3 - Init START"
+
+    other = HEAD.replace("4711", "4712") + "Using network IB"
+    row = read_log(HEAD + start, HEAD + ENDS[end] + other).row("communicator")
+
+    assert (row["comm_hash"], row["start_record_id"], row["complete_record_id"]) == ("0xd3", 0, 1)
+
+
 def test_records_of_processes_beyond_the_bound_are_kept_without_theirs(
     read_log: ReadLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,7 @@ gathered AS (
     MAX(c.node_count) AS node_count,
     COUNT(DISTINCT m.host) AS host_count,
     LIST(m.global_rank ORDER BY m.rank) AS ranks,
-    MIN(m.identity) AS identity,
+    ARG_MIN(m.identity, LIST_POSITION(['alone', 'inferred', 'split', 'hash'], m.identity)) AS identity,
     MIN(c.api) AS api,
     MIN(c.channel_count) AS channel_count,
     MIN(c.nvls_channel_count) AS nvls_channel_count,

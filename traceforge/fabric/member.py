@@ -1,8 +1,8 @@
 """Which ranks take part in which NCCL communicator. Fills fabric.member.
 
 Idea: a pointer identifies a communicator within its process only; across processes it is the id that NCCL prints since
-2.18, the parent, color and order of a split, or else size, order and location of the members. The rank in the job is
-what the launcher states, or the rank in the communicator that spans all processes.
+2.18, the parent, color and order of a split, or else size, order and location of the members, or the ranks that one
+lacks. The rank in the job is what the launcher states, or the rank in the communicator that spans all processes.
 Not handled: inferred communicators whose members are initialised in different orders; their ranks stay `alone`.
 """
 
@@ -107,6 +107,7 @@ def _identify(handles: list[CommunicatorHandle]) -> None:
     """Give each handle the key of its communicator."""
     _by_hash(handle for handle in handles if handle.comm_hash is not None)
     _by_split(handles)
+    _by_vacancy(handles)
     for size in sorted({handle.rank_count for handle in handles}):
         open_ = [handle for handle in handles if handle.key is None and handle.rank_count == size]
         _by_location(size, open_)
@@ -134,6 +135,24 @@ def _by_split(handles: list[CommunicatorHandle]) -> None:
             handle.key, handle.identity = (*name, seen[own]), "split"
             seen[own] += 1
         owners[handle.process, handle.comm_pointer] = handle
+
+
+def _by_vacancy(handles: list[CommunicatorHandle]) -> None:
+    """Ranks whose line of init was torn before the hash, where the only communicator of that size lacks just these."""
+    known: dict[int, dict[Hashable, set[int | None]]] = defaultdict(lambda: defaultdict(set))
+    nameless: dict[int, list[CommunicatorHandle]] = defaultdict(list)
+    for handle in handles:
+        if handle.key is not None:
+            known[handle.rank_count][handle.key].add(handle.rank)
+        elif handle.parent_pointer is None:
+            nameless[handle.rank_count].append(handle)
+    for size, own in nameless.items():
+        ranks = {handle.rank for handle in own} - {None}
+        if len(known[size]) == 1 and len(ranks) == len(own):
+            ((key, taken),) = known[size].items()
+            if ranks.isdisjoint(taken):
+                for handle in own:
+                    handle.key, handle.identity = key, "inferred"
 
 
 def _by_location(size: int, handles: list[CommunicatorHandle]) -> None:

@@ -14,7 +14,7 @@ CREATE OR REPLACE TABLE fabric.member (
   -- guess: hosts by name, then devices) or unknown.
   global_rank_origin VARCHAR NOT NULL,
   -- How the communicator is known: hash (its id is printed), split (parent, color and order), inferred (size, order and
-  -- location of the members) or alone (no other member's log fits).
+  -- location of the members, or the ranks that another one lacks) or alone (no other member's log fits).
   identity VARCHAR NOT NULL,
   -- Joins meta.source.source_id.
   source_id INTEGER NOT NULL,

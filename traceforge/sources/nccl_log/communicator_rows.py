@@ -48,7 +48,9 @@ class CommunicatorRows:
     def _facts(self, rule: Rule, match: re.Match[str], record: Record) -> bool:
         facts = row_of(rule, "communicator", match.groupdict())
         pointer = facts.pop("comm_pointer", None)
-        self._communicators.describe(record.at, pointer if isinstance(pointer, int) else None, facts)
+        handle = self._communicators.describe(record.at, pointer if isinstance(pointer, int) else None, facts)
+        if rule.name == "communicator_torn" and handle is not None and "start_record_id" in handle.facts:
+            handle.end_init(record.record_id)
         return True
 
     def _timings(self, rule: Rule, match: re.Match[str], record: Record) -> bool:
@@ -61,6 +63,8 @@ class CommunicatorRows:
             name: quantities.integer(groups[name] or "") for name in ("rank", "rank_count") if name in groups
         }
         handle = self._communicators.describe(record.at, None, stated)
+        if rule.name == "init_timings" and handle is not None:
+            handle.end_init(record.record_id)
         row = {
             "record_id": record.record_id,
             "handle_id": None if handle is None else handle.handle_id,

@@ -42,6 +42,11 @@ class LoggedCommunicator:
             if value is not None:
                 self.facts.setdefault(name, value)
 
+    def end_init(self, record_id: int) -> None:
+        """Take note that its init ended, unless that is known."""
+        self.learn({"complete_record_id": record_id})
+        self.is_complete = True
+
     def row(self) -> dict[str, object]:
         """Its row in raw.nccl_communicator."""
         return {"handle_id": self.handle_id, "process_id": self.process_id, **self.facts}
@@ -95,8 +100,8 @@ class Communicators:
             handle = self._unnamed(place, pointer) or self._new(place, pointer)
         if handle is None:
             return
-        handle.learn({**facts, "complete_record_id": place.record_id})
-        handle.is_complete = True
+        handle.learn(facts)
+        handle.end_init(place.record_id)
 
     def close(self, place: RecordPlace, pointer: int | None, reason: str, facts: Mapping[str, object]) -> None:
         """A communicator is destroyed, aborted or revoked."""

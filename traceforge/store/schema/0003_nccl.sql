@@ -123,7 +123,7 @@ CREATE TABLE raw.nccl_communicator (
   p2p_chunk_bytes BIGINT,
   -- record_id of its Init START; NULL before NCCL 2.18, and where the log begins later.
   start_record_id BIGINT,
-  -- record_id of its Init COMPLETE; NULL where it never completed, or the log does not show it.
+  -- record_id of its Init COMPLETE, torn or whole, or of its timings, which follow it; NULL where none is logged.
   complete_record_id BIGINT,
   -- record_id of its Destroy, Abort or Revoke COMPLETE; NULL where there is none.
   close_record_id BIGINT,
