@@ -1,6 +1,6 @@
 """Logs of another job, or of a part of the ranks, beside timelines."""
 
-from tests.fabric.logs import Process, add_logs
+from tests.fabric.logs import Process, add_logs, fabric_of
 from tests.given import Trace, built, rows_of, store_of
 from traceforge.attribute.log_text import lasting_problems
 from traceforge.store.database import Store
@@ -80,3 +80,14 @@ def test_what_logs_of_another_job_show_is_no_problem_of_this_one() -> None:
         verdicts.append(bool(lasting_problems(store)))
 
     assert verdicts == [True, False]
+
+
+def test_connections_of_a_log_that_begins_behind_its_inits_are_counted() -> None:
+    # given one log that holds no init, and one that does
+    late = [Process(0).says("Connected all trees").sends(1, "NET/IB/0").sends(1, "NET/IB/0", channel=1)]
+    whole = [Process(rank, host="cd"[rank]).init().sends(1 - rank, "NET/IB/0") for rank in range(2)]
+
+    with fabric_of(late, whole) as store:
+        rows = rows_of(store, "SELECT source_id, code, count, first_at FROM meta.issue WHERE stage = 'fabric'")
+
+    assert rows == [(0, "nccl_link_unplaced", 2, "line 2")]

@@ -1,6 +1,6 @@
 -- Process groups of the timeline matched to communicators of NCCL's logs: one row per match.
 -- Scope: run
--- Reads: fabric.communicator, fabric.operation, fabric.member, timeline.communicator, timeline.collective
+-- Reads: fabric.communicator, fabric.link, fabric.operation, fabric.member, timeline.communicator, timeline.collective
 -- Reads: align.call, align.membership
 CREATE OR REPLACE TABLE fabric.communicator_match (
   -- Joins meta.run.run_id.

@@ -1,7 +1,8 @@
 """Whether NCCL's logs speak of the job that the timelines show, and of all of it. Adds to meta.issue.
 
-Reads fabric.communicator, fabric.member, align.membership, align.call and timeline.communicator. Idea: a log states how
-many ranks a communicator has, whoever printed it; so a job whose devices meet in a larger one is another job.
+Reads fabric.communicator, fabric.member, fabric.link, align.membership, align.call and timeline.communicator. Idea: a
+log states how many ranks a communicator has, whoever printed it; so a job whose devices meet in a larger one is another
+job.
 Not handled: logs of another job of the same size.
 """
 
@@ -38,9 +39,26 @@ JOIN member AS m USING (run_id)
 ORDER BY t.run_id
 """
 
+# A log that begins behind the inits, or lost them.
+_UNPLACED = """
+SELECT s.run_id, l.source_id, COUNT(*) AS links, MIN(r.line) AS line
+FROM raw.nccl_link AS l
+JOIN raw.nccl_record AS r USING (source_id, record_id)
+JOIN meta.source AS s USING (source_id)
+LEFT JOIN fabric.link AS w ON w.source_id = l.source_id AND w.record_id = l.record_id
+LEFT JOIN fabric.member AS m ON m.source_id = w.source_id AND m.handle_id = w.handle_id
+WHERE m.handle_id IS NULL
+GROUP BY s.run_id, l.source_id
+ORDER BY s.run_id, l.source_id
+"""
+
 
 def add_issues(store: Store) -> None:
-    """One issue for each run whose logs are of other processes than its timelines, or of a part of them."""
+    """Issues of runs whose logs are of other processes than their timelines, or of a part, or place no connections."""
+    for run_id, source_id, links, line in store.query(_UNPLACED).iter_rows():
+        detail = "connections of no communicator that the log names are in raw.nccl_link, and not judged"
+        unplaced = Issue("nccl_link_unplaced", "info", links, f"line {line}", detail)
+        store.append("meta.issue", issue_rows(run_id, source_id, "fabric", [unplaced]))
     for run_id, largest, logged, ranks, processes in store.query(_REACH).iter_rows():
         found = _issue(largest, logged, ranks, processes)
         if found is not None:
