@@ -40,6 +40,12 @@ def rails() -> Pair:
         0, GDR.format(0), channel=1)]  # fmt: skip
 
 
+def unconnected() -> Pair:
+    """Two hosts over EFA, whose logs end with the init."""
+    reason = "NET/OFI Could not disable CUDA API usage for HMEM, disabling GDR"
+    return [Process(rank, host="ab"[rank]).says(reason).init() for rank in range(2)]
+
+
 def far() -> Pair:
     first, second = pair()
     first.says("=== System : maxBw 24.0 totalBw 24.0 ===", "GPU/0-10000 :NET/0-0 (5/12.0/SYS) NET/0-1 (3/24.0/PIX) ")
@@ -322,6 +328,11 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "socket_fallback": (sockets, "although NIC mlx5_0 was found", [0, 1]),
     "network_differs": (two_networks, "IB (1), Socket (1); the odd ones (rank 1), on host b, use Socket", [1]),
     "gdr_off": (no_gdr, "all 2 network connections", [0, 1]),
+    "gdr_refused": (
+        unconnected,
+        "On 2 hosts, such as a (ranks 0\N{EN DASH}1), the network's plug-in does without",
+        [0, 1],
+    ),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),
     "far_nic": (far, "at distance SYS from its GPU, although NIC 1 is at PIX", [0]),
     "nic_below_speed": (slow_link, "1 NIC of 100 Gbit/s in use, where others of the job run at 400", [1]),
