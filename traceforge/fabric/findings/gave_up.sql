@@ -59,7 +59,8 @@ SELECT
     WHEN 'mismatched_collective' THEN 'Find where ranks call different collectives, or with different sizes or types. '
       || 'Otherwise compare the versions of NCCL and the NCCL_* settings of all ranks.'
     WHEN 'mismatched_start' THEN 'Give all ranks of the job the same world size and each its own rank; see whether ranks '
-      || 'of an earlier attempt, or of another job with the same address, still live.'
+      || 'of an earlier attempt, or of another job with the same address, still live, and whether all have the same '
+      || 'version of NCCL.'
     WHEN 'shared_memory' THEN 'See whether the host, or the container, has enough shared memory (/dev/shm, --shm-size).'
     WHEN 'network_not_found' THEN 'See whether the plug-in that NCCL_NET names can be loaded on this host.'
   END AS next_step,

@@ -137,8 +137,8 @@ TROUBLE = (
     _event("mismatched_collective", "2.4-2.32", r"Message truncated ?: received", word="Message"),
     _event(
         "mismatched_start",
-        "2.3-2.30, where ranks begin one communicator with other sizes or numbers",
-        r"Bootstrap Root ?: (?:mismatch in rank count|rank \d+ of \d+ ranks has already checked in)",
+        "2.3-2.30, where ranks begin one communicator with other sizes, numbers or versions (info)",
+        r"Bootstrap Root ?: (?:mismatch in (?:rank count|info)|rank \d+ of \d+ ranks has already checked in)",
         word="Bootstrap",
     ),
     _event("no_path", "2.5-2.30", r"Could not find a path for pattern (?P<code>\d+)", word="Could"),
