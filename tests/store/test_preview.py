@@ -38,6 +38,14 @@ def test_a_statement_without_an_answer_has_no_rows(store: Store) -> None:
     assert store.preview("SET threads = 1", 2)[1:] == ([], 0)
 
 
+def test_a_statement_that_is_no_query_runs_once(store: Store) -> None:
+    # a table that is made twice would be said to be there already
+    store.preview("CREATE TEMP TABLE made AS SELECT 1 AS a", 2)
+    store.preview("INSERT INTO made VALUES (2)", 2)
+
+    assert store.preview("SELECT a FROM made ORDER BY a", 9).rows == [(1,), (2,)]
+
+
 def test_records_have_the_names_of_their_columns(store: Store) -> None:
     assert store.records("SELECT $1 AS a, [NULL, 2] AS b", ["x"]) == [{"a": "x", "b": [None, 2]}]
 

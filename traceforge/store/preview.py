@@ -10,6 +10,7 @@ from traceforge.store.arrow import readable
 
 COUNTED = 100_000
 _AT_ONCE = 10_000
+_NOT_RUN_YET = "QUERY_RELATION"  # of any other statement DuckDB has the rows already: it ran when it was named
 
 
 class Preview(NamedTuple):
@@ -26,7 +27,7 @@ def preview(connection: Any, sql: str, count: int) -> Preview:
     if relation is None:
         return Preview([], [], 0)
     shown = readable(relation)
-    if shown is not relation:
+    if shown is not relation or relation.type != _NOT_RUN_YET:
         rows = shown.fetchall()
         return Preview(list(shown.columns), rows[:count], max(0, len(rows) - count))
     answer = connection.execute(sql)
