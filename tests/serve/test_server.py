@@ -27,7 +27,7 @@ SAMPLES = sorted(path.parent.name for path in (ROOT / "sample_traces").glob("*/t
 Asked = tuple[str, Mapping[str, object]]
 
 
-def ask(databases: Mapping[str, Path], *questions: Asked) -> list[Any]:
+def ask(databases: Mapping[str, Path], *questions: Asked, at_once: bool = False) -> list[Any]:
     """What the tools answer: a document each, or an error's text."""
     import mcp
 
@@ -36,7 +36,8 @@ def ask(databases: Mapping[str, Path], *questions: Asked) -> list[Any]:
 
     async def asked() -> list[Any]:
         async with mcp.Client(make_server(Answerer(stores, queries))) as client:
-            return [_read(await client.call_tool(tool, dict(arguments))) for tool, arguments in questions]
+            calls = [client.call_tool(tool, dict(arguments)) for tool, arguments in questions]
+            return [_read(one) for one in (await asyncio.gather(*calls) if at_once else [await call for call in calls])]
 
     try:
         return asyncio.run(asked())
@@ -97,7 +98,73 @@ FORBIDDEN = (
 def test_sql_changes_nothing_and_reaches_nothing(query: str, sample_database: Callable[..., Path]) -> None:
     (answer,) = ask({"job": sample_database("healthy")}, ("sql", {"database": "job", "query": query}))
 
-    assert "the database refused the query" in answer
+    assert "the database refused the query" in answer or "only one query that reads is answered" in answer
+
+
+LEAVES_SOMETHING = (
+    "USE memory",
+    "ATTACH ':memory:' AS attribute",
+    "CREATE TEMP TABLE verdict AS SELECT 1",
+    "CREATE TEMP MACRO round(x) AS 0",
+    "EXPLAIN ANALYZE CREATE TEMP TABLE verdict AS SELECT 1",
+    "SET VARIABLE first_rank = 1",
+    "PREPARE later AS SELECT 1",
+    "BEGIN",
+    "SELECT 1; USE memory",
+    "",
+)
+
+
+def test_no_sql_of_one_call_changes_what_another_is_told(sample_database: Callable[..., Path]) -> None:
+    own: Asked = ("verdict", {})
+    path = {"job": sample_database("healthy")}
+
+    before, *refused, after = ask(path, own, *(("sql", {"query": text}) for text in LEAVES_SOMETHING), own)
+
+    assert ["only one query that reads" in str(answer) for answer in refused] == [True] * len(LEAVES_SOMETHING)
+    assert after == before
+
+
+@pytest.mark.parametrize("query", ["FROM meta.run;", "DESCRIBE meta.run", "SUMMARIZE meta.run", "SHOW ALL TABLES"])
+def test_queries_of_every_kind_that_only_read_are_answered(query: str, sample_database: Callable[..., Path]) -> None:
+    (answer,) = ask({"job": sample_database("healthy")}, ("sql", {"query": query}))
+
+    assert answer["rows"]
+
+
+def test_calls_at_once_get_the_answers_of_calls_in_turn(sample_database: Callable[..., Path]) -> None:
+    path = {"job": sample_database("compute_straggler")}
+    several = (*NEEDS_NO_DATABASE, ("databases", {}), ("bottleneck", {"rank": 2})) * 4
+
+    assert ask(path, *several, at_once=True) == ask(path, *several)
+
+
+def test_an_argument_that_a_tool_does_not_know_is_an_error(sample_database: Callable[..., Path]) -> None:
+    # given findings that, where it were ignored, would seem to be those of rank 2
+    (answer,) = ask({"job": sample_database("compute_straggler")}, ("findings", {"rank": 2}))
+
+    assert "rank" in answer
+    assert "not permitted" in answer
+
+
+def test_an_error_is_no_longer_than_an_answer(sample_database: Callable[..., Path]) -> None:
+    (answer,) = ask({"job": sample_database("healthy")}, ("sql", {"query": "ä" * 50_000}))
+
+    assert "more characters" in answer
+
+
+def test_a_query_that_takes_too_long_says_so(
+    sample_database: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("traceforge.serve.answers._LONGEST_QUERY_S", 0.2)
+
+    (answer,) = ask(
+        {"job": sample_database("healthy")},
+        ("sql", {"query": "SELECT COUNT(*) FROM range(10_000_000) a, range(10_000) b"}),
+    )
+
+    assert "the query was stopped after" in answer
+    assert "hint: ask for less" in answer
 
 
 def test_comparing_names_the_query_of_each_row(sample_database: Callable[..., Path]) -> None:

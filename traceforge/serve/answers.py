@@ -6,12 +6,12 @@ the verdict; a NULL is something that was not measured, never a zero.
 
 import re
 from collections.abc import Mapping, Sequence
-from threading import Lock, Timer
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from traceforge import api
 from traceforge.doctor import LACKING
-from traceforge.errors import UsageError
+from traceforge.errors import QueryError, UsageError
 from traceforge.serve.paging import page_of, records_page
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ RUNS = "SELECT run_name, run_id, world_size FROM meta.run ORDER BY run_id"
 
 
 class Answerer:
-    """Databases by name, asked one question at a time.
+    """Databases by name. Not for several threads at once, as a connection answers one question at a time.
 
     Args:
         stores: open for reading; SQL of strangers can change no setting of them.
@@ -56,7 +56,6 @@ class Answerer:
 
     def __init__(self, stores: "Mapping[str, Store]", queries: Mapping[str, tuple[str, str]]) -> None:
         self._stores, self._queries = stores, queries
-        self._lock = Lock()
         for store in stores.values():
             store.lock_down()
 
@@ -123,8 +122,7 @@ class Answerer:
         if store_before is store_after and first == second:
             name = self._name(store_after, second)
             raise UsageError(f"run {name} would be compared with itself", hint="`databases` lists databases and runs")
-        with self._lock:
-            found = api.compare(store_before, store_after, run_before=run_before, run_after=run_after)
+        found = api.compare(store_before, store_after, run_before=run_before, run_after=run_after)
         document = comparison_document(found)
         lists = {key: value for key, value in document.items() if isinstance(value, list)}
         rows = [
@@ -152,8 +150,7 @@ class Answerer:
     def doctor(self, database: str | None, run: str | None, page: int) -> str:
         """What these traces cannot tell, and the setting that records it."""
         store, number = self._run(database, run)
-        with self._lock:
-            examined = api.doctor(store, run=self._name(store, number))
+        examined = api.doctor(store, run=self._name(store, number))
         found = [one.document() for one in sorted(examined, key=lambda one: one.status not in LACKING)]
         return records_page(found, "-- traceforge/doctor/facts.sql of this run; `traceforge doctor` prints it", page)
 
@@ -175,16 +172,22 @@ class Answerer:
 
     def sql(self, query: str, database: str | None, page: int) -> str:
         """The rows of a query; the database is read-only and reaches no file."""
-        return self._page(self._store(database), query, page, note=NULLS)
+        store = self._store(database)
+        store.refuse_other_than_query(query)
+        return self._page(store, query, page, note=NULLS)
 
     def _page(self, store: "Store", text: str, page: int, **beside: object) -> str:
-        with self._lock:
-            late = Timer(_LONGEST_QUERY_S, store.interrupt)
-            late.start()
-            try:
-                found = store.preview(text, _MOST_ROWS)
-            finally:
-                late.cancel()
+        late = Timer(_LONGEST_QUERY_S, store.interrupt)
+        late.start()
+        try:
+            found = store.preview(text, _MOST_ROWS)
+        except QueryError as error:
+            if late.finished.is_set():
+                what = f"the query was stopped after {_LONGEST_QUERY_S:.0f} s"
+                raise QueryError(what, hint="ask for less: one run, one rank, fewer rows to join") from error
+            raise
+        finally:
+            late.cancel()
         return page_of(found.names, found.rows, text, page, further=found.further, **beside)
 
     def _store(self, database: str | None) -> "Store":

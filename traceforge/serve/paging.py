@@ -45,7 +45,7 @@ def page_of(
         "page": page,
         "pages": len(pages),
         "rows_in_all": len(rows) + further,
-        "sql": _short(sql, _MOST_OF_A_TEXT),
+        "sql": short_text(sql),
     }
     if further:
         document["left_out"] = f"{further} further rows were not fetched: narrow the query"
@@ -81,17 +81,17 @@ def _row_text(row: Row) -> str:
     # A row of many long cells: each gets its share.
     share = max(60, _ROWS_BYTES // (2 * max(1, len(cells))) - 8)
     texts = [None if cell is None else cell if isinstance(cell, str) else _compact(cell) for cell in cells]
-    return _compact([None if text is None else _short(text, share) for text in texts])
+    return _compact([None if text is None else short_text(text, share) for text in texts])
 
 
 def _cell(value: object) -> object:
     if isinstance(value, str):
-        return _short(value, _MOST_OF_A_CELL)
+        return short_text(value, _MOST_OF_A_CELL)
     text = _compact(value)
-    return value if len(text) <= _MOST_OF_A_CELL else _short(text, _MOST_OF_A_CELL)
+    return value if len(text) <= _MOST_OF_A_CELL else short_text(text, _MOST_OF_A_CELL)
 
 
-def _short(text: str, limit: int) -> str:
+def short_text(text: str, limit: int = _MOST_OF_A_TEXT) -> str:
     """A text whose JSON has at most `limit` bytes, with a mark where it was cut."""
     if len(_compact(text)) <= limit:
         return text

@@ -4,14 +4,18 @@ Every tool only reads. What goes wrong is said in the words of the command line,
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import wraps
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from traceforge.errors import TraceforgeError, UsageError
 from traceforge.serve.answers import Answerer
+from traceforge.serve.paging import short_text
 from traceforge.version import __version__
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.tools import Tool
 
 _INSTRUCTIONS = (
     "Diagnosis of distributed training jobs from their traces. Begin with `databases`, then `verdict`. Quote the "
@@ -32,14 +36,19 @@ def make_server(answerer: Answerer) -> "MCPServer":
     """
     try:
         from mcp.server.mcpserver import MCPServer
+        from mcp.server.mcpserver.tools import Tool
         from mcp_types import ToolAnnotations
     except ImportError as error:
         raise UsageError("the package mcp is not installed", hint="pip install 'traceforge[mcp]'") from error
-    server = MCPServer("traceforge", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False, idempotent_hint=True)
-    for tool in _tools(answerer):
-        server.tool(description=tool.__doc__, annotations=reads, structured_output=False)(tool)
-    return server
+    turn = Lock()  # the SDK runs calls in threads of their own, and a connection answers one question at a time
+    tools = [
+        Tool.from_function(_answering(tool, turn), description=tool.__doc__, annotations=reads, structured_output=False)
+        for tool in _tools(answerer)
+    ]
+    for tool in tools:
+        _refuse_other_arguments(tool)
+    return MCPServer("traceforge", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR", tools=tools)
 
 
 def _tools(answers: Answerer) -> list[Callable[..., str]]:
@@ -47,27 +56,27 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
 
     def databases(page: int = 1) -> str:
         """The databases that can be asked, and the runs they hold."""
-        return _said(lambda: answers.databases(page))
+        return answers.databases(page)
 
     def verdict(database: str | None = None, run: str | None = None) -> str:
         """What slows the job down, how sure that is, what else would be found, what other windows say. Ask first."""
-        return _said(lambda: answers.verdict(database, run))
+        return answers.verdict(database, run)
 
     def findings(database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """All findings with cost (95 % interval), confidence, subject and next step."""
-        return _said(lambda: answers.findings(database, run, page))
+        return answers.findings(database, run, page)
 
     def evidence(finding_id: int, database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """Evidence for and against one finding."""
-        return _said(lambda: answers.evidence(finding_id, database, run, page))
+        return answers.evidence(finding_id, database, run, page)
 
     def bottleneck(database: str | None = None, rank: int | None = None, run: str | None = None) -> str:
         """The mean iteration of the job, or of one rank, divided into what bounds it; sums to the iteration."""
-        return _said(lambda: answers.bottleneck(database, rank, run))
+        return answers.bottleneck(database, rank, run)
 
     def operations(database: str | None = None, by: str = "operation", page: int = 1) -> str:
         """What takes longest, by `operation`, `kernel` or `module`."""
-        return _said(lambda: answers.operations(database, by, page))
+        return answers.operations(database, by, page)
 
     def compare(
         before: str | None = None,
@@ -77,27 +86,27 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         page: int = 1,
     ) -> str:
         """What changed from one run to another, of two databases or of one, and whether it is more than scatter."""
-        return _said(lambda: answers.compare(before, after, run_before, run_after, page))
+        return answers.compare(before, after, run_before, run_after, page)
 
     def doctor(database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """What these traces cannot tell, and which setting records it next time."""
-        return _said(lambda: answers.doctor(database, run, page))
+        return answers.doctor(database, run, page)
 
     def named_queries(about: str = "", page: int = 1) -> str:
         """Ready queries; `about` keeps those with this word."""
-        return _said(lambda: answers.queries(about, page))
+        return answers.queries(about, page)
 
     def query_text(name: str) -> str:
         """The SQL of a named query, or of a part of a comparison such as `compare/phase`."""
-        return _said(lambda: answers.query_text(name))
+        return answers.query_text(name)
 
     def named_query(name: str, database: str | None = None, page: int = 1) -> str:
         """The rows of a named query."""
-        return _said(lambda: answers.named_query(name, database, page))
+        return answers.named_query(name, database, page)
 
     def sql(query: str, database: str | None = None, page: int = 1) -> str:
         """Any SQL (DuckDB), read-only; `SELECT schema_name, table_name, comment FROM duckdb_tables()` lists tables."""
-        return _said(lambda: answers.sql(query, database, page))
+        return answers.sql(query, database, page)
 
     return [
         databases, verdict, findings, evidence, bottleneck, operations, compare, doctor, named_queries, query_text,
@@ -105,10 +114,24 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
     ]  # fmt: skip
 
 
-def _said(answer: Callable[[], str]) -> str:
+def _answering(tool: Callable[..., str], turn: Lock) -> Callable[..., str]:
+    """A tool whose calls take turns, and whose errors are those of the command line."""
     from mcp.server.mcpserver.exceptions import ToolError
 
-    try:
-        return answer()
-    except TraceforgeError as error:
-        raise ToolError(str(error)) from error
+    @wraps(tool)
+    def answered(**given: object) -> str:
+        try:
+            with turn:
+                return tool(**given)
+        except TraceforgeError as error:
+            raise ToolError(short_text(str(error))) from error
+
+    return answered
+
+
+def _refuse_other_arguments(tool: "Tool") -> None:
+    """Have an argument that the tool does not know be an error: ignored, it would seem to have narrowed the answer."""
+    known = tool.fn_metadata.arg_model
+    strict: Any = type(known.__name__, (known,), {"__module__": __name__, "model_config": {"extra": "forbid"}})
+    tool.fn_metadata.arg_model = strict
+    tool.parameters = strict.model_json_schema(by_alias=True)

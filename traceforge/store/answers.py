@@ -59,6 +59,21 @@ class Answers:
         with self._refusals_of_queries():
             return preview(self._connection, sql, count)
 
+    def refuse_other_than_query(self, sql: str) -> None:
+        """Refuse what would change what later questions see: a table of the session, a variable, `USE`.
+
+        Raises:
+            QueryError: it is not one query that only reads, or the database cannot read it.
+        """
+        import duckdb
+
+        with self._refusals_of_queries():
+            kinds = [statement.type for statement in self._connection.extract_statements(sql)]
+        if kinds != [duckdb.StatementType.SELECT]:
+            hint = "SELECT, FROM, WITH, DESCRIBE, SUMMARIZE or SHOW; a PIVOT names its values: ON column IN (…)"
+            found = ", ".join(kind.name for kind in kinds) or "nothing"
+            raise QueryError(f"only one query that reads is answered here, and this is {found}", hint=hint)
+
     def interrupt(self) -> None:
         """End the query that another thread has asked; that one gets a `QueryError`."""
         self._connection.interrupt()
