@@ -179,6 +179,14 @@ def test_of_one_rank_the_pace_is_a_lower_bound() -> None:
     )
 
 
+def test_of_a_group_of_which_one_member_is_known_the_pace_is_not() -> None:
+    # given 180 MB a call, of which nobody knows to how many ranks they went
+    store = of_all(job(45_000_000, MS, hosts="a")[0])
+
+    ((_, sentence, _),) = rows_of(store, BOUND)
+    assert str(sentence).endswith("180 MB a call (median); its pace is not known.")
+
+
 def test_of_several_communicators_of_one_name_the_ranks_are_told() -> None:
     # given two pairs of data parallel ranks, of which the second one's all-reduce takes twice as long
     traces = []

@@ -106,9 +106,12 @@ def _sentence(exposed: Mapping[str, Any], text: str) -> str:
     if exposed["op"] is None and exposed["size"] <= 1:
         return "Kind, ranks and bytes of that communication were not recorded."
     bandwidth, line_rate = exposed["bus_bandwidth_bytes_per_s"], exposed["line_rate"]
-    if bandwidth is None or exposed["size_bytes"] is None:
+    if exposed["size_bytes"] is None:
         return f"{text}; its bytes were not recorded."
-    text += f": {format_bytes(round(exposed['size_bytes']))} a call (median) at {_pace(bandwidth)} bus bandwidth"
+    text += f": {format_bytes(round(exposed['size_bytes']))} a call (median)"
+    if bandwidth is None:
+        return f"{text}; its pace is not known."
+    text += f" at {_pace(bandwidth)} bus bandwidth"
     if exposed["has_waiting"]:
         text += " or more (waiting for other ranks is in it)"
     if line_rate is None:

@@ -35,10 +35,13 @@ WITH called AS (
   SELECT
     e.run_id, e.rank, c.communicator_id, c.op, c.size_bytes, NOT c.complete AS has_waiting,
     e.exposed_transfer_ns + e.exposed_unsplit_ns AS exposed_ns,
-    CASE
-      WHEN c.complete THEN c.bus_bandwidth_bytes_per_s
-      ELSE c.size_bytes * f.bus_factor / NULLIF((a.end_ns - a.arrival_ns) / 1e9, 0)
-    END AS bus_bandwidth_bytes_per_s,
+    -- 0 is that of a group of which one member is known: nothing is sent, or nobody knows to how many.
+    NULLIF(
+      CASE
+        WHEN c.complete THEN c.bus_bandwidth_bytes_per_s
+        ELSE c.size_bytes * f.bus_factor / NULLIF((a.end_ns - a.arrival_ns) / 1e9, 0)
+      END, 0
+    ) AS bus_bandwidth_bytes_per_s,
     CASE WHEN c.complete THEN c.transfer_ns ELSE a.end_ns - a.arrival_ns END AS call_ns
   FROM timeline.exposure AS e
   JOIN timeline.collective AS c USING (run_id, collective_id)
