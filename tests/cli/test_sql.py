@@ -74,6 +74,14 @@ def test_files_settings_and_the_database_itself_are_out_of_reach(statement: str,
 STRANGE = "SELECT 1 / 0 AS a, 'nan'::DOUBLE AS b, [1.5, '-inf'::DOUBLE] AS c, {'x': 'inf'::FLOAT} AS d, NULL AS e"
 
 
+@pytest.mark.parametrize("options", [(), ("--format", "csv")])
+def test_a_query_may_begin_with_a_comment(options: tuple[str, ...], healthy: Path) -> None:
+    # as README prints its examples; `--` begins options, too
+    result = run("sql", healthy, "-- Which runs?\nSELECT run_name FROM meta.run", *options)
+
+    assert result.stdout.split() == ["run_name", "healthy"], result.stderr
+
+
 def test_what_json_has_no_number_for_is_a_text_and_the_document_stays_valid(healthy: Path) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)

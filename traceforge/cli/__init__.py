@@ -41,13 +41,15 @@ def main() -> None:
     try:
         speak(Loudness.usual)
         with prepared():
-            if not is_answered(sys.argv[1:]):
+            # A query may begin with a comment; an option has no blank behind its dashes.
+            arguments = [f"\n{one}" if one.startswith(("-- ", "--\n")) else one for one in sys.argv[1:]]
+            if not is_answered(arguments):
                 from traceforge.cli.app import app
                 from traceforge.store.allocator import give_back_large_arrays
 
                 give_back_large_arrays()
                 try:
-                    app()
+                    app(arguments)
                 finally:
                     say_timings()
     except SystemExit as ending:
