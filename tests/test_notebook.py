@@ -149,6 +149,11 @@ def test_every_chart_is_a_picture(late: Run) -> None:
         assert all(svg.startswith("<svg") and "var(--" not in svg for svg in chart.svgs)
 
 
+def test_a_prompt_shows_neither_pages_nor_pictures_as_text(late: Run) -> None:
+    assert len(repr(late.report())) < 3_000
+    assert len(repr(late.chart("lateness"))) < 1_000
+
+
 def test_an_unknown_chart_is_told_with_those_there_are(late: Run) -> None:
     with pytest.raises(UsageError, match="no chart `pie`") as error:
         late.chart("pie")

@@ -9,7 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -36,7 +36,7 @@ class Chart:
 
     name: str
     caption: str
-    svgs: Sequence[str]
+    svgs: Sequence[str] = field(repr=False)
 
     def _repr_html_(self) -> str:
         pictures = Markup("").join(

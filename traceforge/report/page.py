@@ -5,7 +5,7 @@ same tables give the same bytes. Should a page exceed the cap, it is built again
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -54,11 +54,11 @@ class Report:
         verdict_state: `finding`, `nothing_significant`, `unsure` or `cannot_be_known`.
     """
 
-    html: str
-    summary: dict[str, object]
+    html: str = field(repr=False)
+    summary: dict[str, object] = field(repr=False)
     verdict_lines: list[str]
     verdict_state: str
-    markdown: str
+    markdown: str = field(repr=False)
 
 
 def build_report(
