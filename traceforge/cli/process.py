@@ -103,7 +103,8 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
     for reader in multiprocessing.active_children():
         reader.kill()
     _say_at_once(
-        f"ended by {signal.Signals(number).name}; a database named by --db keeps the files that were read whole"
+        f"ended by {signal.Signals(number).name}; a database named by --db keeps the files that were read whole, "
+        "but none of a --part"
     )
     raise SystemExit(128 + number)
 
