@@ -277,6 +277,18 @@ def test_the_doctor_says_what_is_lacking_first_and_shows_no_program(sample_datab
     assert "<function" not in json.dumps(answer)
 
 
+def test_the_doctor_names_its_query_and_query_text_shows_it(sample_database: Callable[..., Path]) -> None:
+    path = sample_database("slow_stage")
+    with api.open_store(path) as store:
+        server = Answerer({"job": store}, {})
+        document = json.loads(server.doctor(None, None, 1))
+        query = server.query_text("doctor/facts").replace("$run_id", "0")
+
+        assert document["sql"] == "-- the tool query_text shows it: doctor/facts, where $run_id is 0"
+        assert len(query) < MOST_BYTES
+        assert len(store.preview(query, 2).rows) == 1
+
+
 def test_empty_lists_say_why_they_are_empty(sample_database: Callable[..., Path]) -> None:
     findings, modules = ask({"job": sample_database("healthy")}, ("findings", {}), ("operations", {"by": "module"}))
 

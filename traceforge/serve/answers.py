@@ -136,13 +136,14 @@ class Answerer:
         return page_of(["query", "list", "row"], rows, text, page, about=about, sql_of_rows=hint, note=NULLS)
 
     def query_text(self, name: str) -> str:
-        """The SQL of a named query, or of a part of a comparison."""
+        """The SQL of a named query, of a part of a comparison, or of what the doctor looks at."""
         from importlib import resources
 
         if name in self._queries:
             return self._queries[name][1]
         folder = resources.files("traceforge.compare") / "queries"
         known = {f"compare/{file.name.removesuffix('.sql')}": file for file in folder.iterdir()}
+        known["doctor/facts"] = resources.files("traceforge.doctor") / "facts.sql"
         if name not in known:
             raise UsageError(f"there is no query `{name}`", hint=f"besides named queries: {', '.join(sorted(known))}")
         return known[name].read_text(encoding="utf-8")
@@ -152,7 +153,7 @@ class Answerer:
         store, number = self._run(database, run)
         examined = api.doctor(store, run=self._name(store, number))
         found = [one.document() for one in sorted(examined, key=lambda one: one.status not in LACKING)]
-        return records_page(found, "-- traceforge/doctor/facts.sql of this run; `traceforge doctor` prints it", page)
+        return records_page(found, f"-- the tool query_text shows it: doctor/facts, where $run_id is {number}", page)
 
     def queries(self, about: str, page: int) -> str:
         """Named queries with what they answer."""

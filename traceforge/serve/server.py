@@ -97,7 +97,7 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         return answers.queries(about, page)
 
     def query_text(name: str) -> str:
-        """The SQL of a named query, or of a part of a comparison such as `compare/phase`."""
+        """The SQL of a named query, of a part of a comparison such as `compare/phase`, or `doctor/facts`."""
         return answers.query_text(name)
 
     def named_query(name: str, database: str | None = None, page: int = 1) -> str:
