@@ -105,7 +105,7 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         return answers.named_query(name, database, page)
 
     def sql(query: str, database: str | None = None, page: int = 1) -> str:
-        """Any SQL (DuckDB), read-only; `SELECT schema_name, table_name, comment FROM duckdb_tables()` lists tables."""
+        """One read-only query (DuckDB); `SELECT schema_name, table_name, comment FROM duckdb_tables()` lists tables."""
         return answers.sql(query, database, page)
 
     return [
