@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.attribute.jobs import traces_of, verdict_of
+from tests.fabric.logs import Process, store_of_logs
 from tests.given import MS, US, Trace, built, data_parallel_job, store_of
 from tests.stories import told
 from traceforge.attribute.excluded import without_owner
@@ -308,17 +309,31 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
 
 
 @pytest.mark.parametrize(
-    ("notice", "said"),
+    ("connections", "notice", "said"),
     [
-        (None, "They show no problem of configuration; see"),
+        (2, None, "They show no problem of configuration in 2 connections between ranks; see"),
+        (0, None, "They show no connection between ranks, and no problem in what else they hold."),
         (
+            2,
             "All links run over TCP sockets.",
             "What they show may be intended, or a problem: All links run over TCP sockets. See",
         ),
     ],
 )
-def test_of_logs_alone_what_need_not_be_a_problem_is_told_as_well(notice: str | None, said: str) -> None:
-    assert _of_logs({"problems": 0, "first_notice": notice}).startswith(said)
+def test_of_logs_alone_it_is_told_what_was_looked_at_and_what_need_not_be_a_problem(
+    connections: int, notice: str | None, said: str
+) -> None:
+    assert _of_logs({"problems": 0, "connections": connections, "first_notice": notice}).startswith(said)
+
+
+def test_of_logs_alone_connections_are_counted_where_ranks_of_one_communicator_print_them() -> None:
+    # given two ranks, which print that both ends of their ring use NVLink
+    ranks = [Process(rank, device=rank).init().sends(1 - rank, "P2P/CUMEM") for rank in range(2)]
+
+    with built(store_of_logs(ranks), "attribute") as store:
+        (verdict,) = store.query("FROM attribute.verdict").to_dicts()
+
+    assert "no problem of configuration in 2 connections between ranks" in verdict["explanation"]
 
 
 def test_a_rank_missing_between_numbered_files_may_be_the_late_one() -> None:

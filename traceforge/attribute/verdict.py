@@ -314,7 +314,10 @@ def _explanation(store: Store, state: State) -> str:
 def _of_logs(state: State) -> str:
     if not state["problems"]:
         if state["first_notice"] is None:
-            return "They show no problem of configuration; see the section on the fabric."
+            if not state["connections"]:
+                return "They show no connection between ranks, and no problem in what else they hold."
+            shown = plural(state["connections"], "connection")
+            return f"They show no problem of configuration in {shown} between ranks; see the section on the fabric."
         return f"What they show may be intended, or a problem: {state['first_notice']} See the section on the fabric."
     return f"{_LOGS_ALONE}: what {'it costs' if state['problems'] == 1 else 'these cost'} cannot be known from this."
 

@@ -28,6 +28,8 @@ CREATE OR REPLACE TABLE attribute.verdict_state (
   ranks,
   -- Number of ranks of the job, as far as the files say.
   world_size,
+  -- Number of connections between ranks that the logs show (fabric.edge).
+  connections,
   -- What the logs show first that need not be a problem (fabric.finding); NULL if nothing.
   first_notice,
   -- Number of problems of configuration (fabric.finding).
@@ -104,6 +106,7 @@ counted AS (
     (SELECT COUNT(*) FROM meta.source AS s WHERE s.run_id = r.run_id AND s.status = 'used') AS sources,
     (SELECT COUNT(*) FROM align.file AS f WHERE f.run_id = r.run_id AND f.is_timeline) AS timelines,
     (SELECT COUNT(*) FROM fabric.process AS p WHERE p.run_id = r.run_id) AS processes,
+    (SELECT COUNT(*) FROM fabric.edge AS e WHERE e.run_id = r.run_id) AS connections,
     (SELECT ARG_MIN(f.summary, f.finding_id) FROM fabric.finding AS f
      WHERE f.run_id = r.run_id AND f.severity = 'notice') AS first_notice,
     (SELECT COUNT(*) FROM fabric.finding AS f WHERE f.run_id = r.run_id AND f.severity = 'problem') AS problems,
@@ -266,7 +269,8 @@ SELECT
       >= ROUND(GREATEST(f.rank_sight_ns, COALESCE(f.transfer_sight_ns, f.duration_ns)) / f.duration_ns, 3) THEN 'high'
     ELSE 'medium'
   END,
-  f.iterations, f.recorded_iterations, f.duration_ns, f.every_ns, f.excess_ns, f.spread, f.ranks, f.world_size, f.first_notice,
+  f.iterations, f.recorded_iterations, f.duration_ns, f.every_ns, f.excess_ns, f.spread, f.ranks, f.world_size,
+  f.connections, f.first_notice,
   f.problems, f.first_problem,
   f.first_problem_step, f.graph_traces, f.graph_nodes, f.is_modelled, f.leading_rank, f.led_iterations, f.frontier_iterations, f.has_steps, f.has_untimed_work,
   f.rank_sight_ns, f.pause_sight_ns, f.host_sight_ns, f.transfer_sight_ns, f.small_summary, f.is_one_replica, f.is_size_assumed,
