@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.given import MS, Trace, rows_of
+from tests.given import MS, US, Trace, rows_of
 from tests.stories import Run, told
 
 TRANSFER = MS
@@ -19,6 +19,8 @@ def pipeline_job(
     slow_link: int | None = None,
     lost: int | None = None,
     loads_ns: int = 0,
+    *,
+    is_synchronised: bool = False,
 ) -> Run:
     """Two stages: the first computes and sends, the second receives and computes; then replicas of a stage reduce.
 
@@ -32,6 +34,7 @@ def pipeline_job(
         slow_link: replica whose messages take 10 ms longer.
         lost: rank whose file is not there.
         loads_ns: how long the first stage's host waits for its batch before it computes.
+        is_synchronised: whether hosts issue all of a step at once and wait for their devices at its end.
     """
     traces = [Trace(rank) for rank in range(2 * replicas)]
     now = 0
@@ -44,16 +47,24 @@ def pipeline_job(
                 traces[ranks[0]].host_work("enumerate(DataLoader)#next", now, begun)
             sent = begun + work_ns(n, ranks[0])
             got = sent + TRANSFER + 10 * MS * (replica == slow_link)
-            traces[ranks[0]].kernel(begun, sent).exchange(sent, got, [("send", 1)], ranks=ranks, group=f"pp{replica}")
-            traces[ranks[1]].exchange(now + 100, got, [("recv", 0)], ranks=ranks, group=f"pp{replica}")
-            traces[ranks[1]].kernel(got, got + work_ns(n, ranks[1]))
+            issued = [begun + US, now + US] if is_synchronised else [sent, got]
+            pipe = f"pp{replica}"
+            traces[ranks[0]].kernel(begun, sent)
+            traces[ranks[0]].exchange(sent, got, [("send", 1)], ranks=ranks, group=pipe, issue_ns=issued[0])
+            traces[ranks[1]].exchange(now + 100, got, [("recv", 0)], ranks=ranks, group=pipe)
+            traces[ranks[1]].kernel(got, got + work_ns(n, ranks[1]), launch_ns=issued[1])
             done += [got, got + work_ns(n, ranks[1])]
         end = max(done) + TRANSFER
         for rank, trace in enumerate(traces):
             if replicas > 1:
                 peers = range(rank % 2, 2 * replicas, 2)
                 last = max(done[peer] for peer in peers)
-                trace.collective(done[rank], last + TRANSFER, group=f"dp{rank % 2}", ranks=list(peers))
+                issued_ns = now + loads_ns * (rank % 2 == 0) + 7 * US if is_synchronised else done[rank]
+                trace.collective(
+                    done[rank], last + TRANSFER, issue_ns=issued_ns, group=f"dp{rank % 2}", ranks=list(peers)
+                )
+            if is_synchronised:
+                trace.host_work("cudaDeviceSynchronize", now + loads_ns * (rank % 2 == 0) + 9 * US, end, "cuda_runtime")
             trace.step(n, now, end)
         now = end
     if lost is not None:
@@ -180,9 +191,10 @@ def test_of_one_replica_a_slow_stage_does_not_show_and_the_verdict_says_so() -> 
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_stage_that_always_waits_for_its_input_is_named_for_that(replicas: int) -> None:
+@pytest.mark.parametrize("is_synchronised", [False, True])
+def test_a_stage_that_always_waits_for_its_input_is_named_for_that(replicas: int, is_synchronised: bool) -> None:
     # given a first stage whose device stands still for 8 of 70 ms while its batch is loaded, in all replicas
-    store = pipeline_job(replicas, _even, loads_ns=8 * MS)
+    store = pipeline_job(replicas, _even, loads_ns=8 * MS, is_synchronised=is_synchronised)
 
     # then it is no work that the stage has by design, though no other rank does the same
     kind, subject = ("rank", "0") if replicas == 1 else ("stage", "0")

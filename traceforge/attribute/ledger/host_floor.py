@@ -19,7 +19,7 @@ from traceforge.replay.reference import Amounts
 from traceforge.store.database import Store
 
 _NEEDS = """
-SELECT rank, iteration, host_ns, possible_ns, least_awaited_ns
+SELECT rank, iteration, host_ns, possible_ns, input_ns, least_awaited_ns
 FROM attribute.host_need
 WHERE run_id = ?
 ORDER BY rank, iteration
@@ -40,6 +40,7 @@ class HostFloor:
         ranks: places of the ranks whose hosts are known, shape (H,).
         host_ns: what each host needs for each, shape (J, H).
         possible_ns: the same if each fetches input for at least as long as the quickest host.
+        input_ns: of it, fetching input, shape (J, H).
         role: number shared by ranks that do the same, shape (H,).
         machine: number shared by ranks of one host, of all ranks, shape (R,).
         starved_ns: for how long some device lacks work in each iteration, shape (J,).
@@ -50,6 +51,7 @@ class HostFloor:
     ranks: NDArray[np.int64]
     host_ns: Amounts
     possible_ns: Amounts
+    input_ns: Amounts
     role: NDArray[np.int64]
     machine: NDArray[np.int64]
     starved_ns: Amounts
@@ -57,9 +59,14 @@ class HostFloor:
 
     @property
     def usual_ns(self) -> float:
-        """What the usual host of the slowest role needs for the usual iteration; of two halves the faster one's."""
-        roles = (self.host_ns[:, self.role == one] for one in np.unique(self.role))
-        return max(float(np.quantile(own, 0.5, method="lower")) for own in roles)
+        """What the usual host of the slowest role needs for the usual iteration; of two halves the faster one's.
+
+        A role issues what it has by design, but none fetches input by design for longer than most hosts.
+        """
+        usual_input_ns = _usual(self.input_ns)
+        roles = [self.role == one for one in np.unique(self.role)]
+        longer_ns = [max(0.0, _usual(self.input_ns[:, own]) - usual_input_ns) for own in roles]
+        return max(_usual(self.host_ns[:, own]) - longer for own, longer in zip(roles, longer_ns, strict=True))
 
     def without_doubt(self) -> "HostFloor":
         """As if nothing that hosts seem to do were a wait for their devices, however little these lack work."""
@@ -120,8 +127,8 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
         return None
     kept = found.filter(pl.col("iteration").is_in(iterations.tolist()))
     place = (np.searchsorted(iterations, kept["iteration"]), np.searchsorted(known, kept["rank"]))
-    host_ns, possible_ns = np.zeros((2, len(iterations), len(known)))
-    host_ns[place], possible_ns[place] = kept["host_ns"].to_numpy(), kept["possible_ns"].to_numpy()
+    host_ns, possible_ns, input_ns = needs = np.zeros((3, len(iterations), len(known)))
+    needs[:, *place] = kept.select("host_ns", "possible_ns", "input_ns").to_numpy().T
     ranks = np.searchsorted(model.ranks, known)
     role = np.zeros(len(ranks), dtype=np.int64) if model.role is None else model.role[ranks]
     host_of = dict(store.rows(_HOSTS, [run_id]))
@@ -133,8 +140,13 @@ def load_host_floor(store: Store, run_id: int, model: StepModel) -> HostFloor | 
         ranks=ranks,
         host_ns=host_ns,
         possible_ns=possible_ns,
+        input_ns=input_ns,
         role=role,
         machine=np.unique(names, return_inverse=True)[1],
         starved_ns=np.array([float(starved_of.get(one) or 0) for one in iterations.tolist()]),
         left_ns=np.array([float(left_of[one]) for one in iterations.tolist()]),
     )
+
+
+def _usual(amounts_ns: Amounts) -> float:
+    return float(np.quantile(amounts_ns, 0.5, method="lower"))
