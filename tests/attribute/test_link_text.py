@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.given import MS, Trace, rows_of
+from tests.given import MS, US, Trace, rows_of
 from tests.stories import Run, told
 from traceforge.attribute.link_text import UnevenLink, uneven_link
 from traceforge.attribute.verdict import _beside_finding
@@ -65,6 +65,38 @@ def test_messages_there_and_back_in_one_kernel_are_one_exchange() -> None:
     store = job(8 * MS, is_answered=True)
 
     assert rows_of(store, LOADS) == [("a", "b", 24, 1, MS, 8 * MS), ("b", "c", 24, 1, 8 * MS, MS)]
+
+
+def buffered(iterations: int = 12) -> Run:
+    """Three messages an iteration to each next stage, sent from a buffer: those to the third stage take 8 ms.
+
+    The receiver asks for the first of them early, and for the others when they are all but there.
+    """
+    ranks = range(3)
+    traces = [Trace(rank, host=host) for rank, host in zip(ranks, "abc", strict=True)]
+    now = 0
+    for n in range(iterations):
+        for sender, (begun, takes) in enumerate(((now, MS), (now + 41 * MS, 8 * MS))):
+            traces[sender].kernel(begun, begun + 40 * MS)
+            for k in range(3):
+                sent = begun + (40 + 10 * k) * MS
+                arrived, asked = sent + takes, now + 100 if k == 0 else sent + takes - 100 * US
+                traces[sender].exchange(sent, sent + 20 * US, [("send", sender + 1)], ranks=ranks)
+                traces[sender + 1].exchange(asked, arrived, [("recv", sender)], ranks=ranks, issue_ns=now + 50 + k * US)
+        traces[2].kernel(now + 109 * MS, now + 149 * MS)
+        end = now + 150 * MS
+        for trace in traces:
+            trace.collective(now + 149 * MS, end, group="all", ranks=list(ranks)).step(n, now, end)
+        now = end
+    return told(*traces)
+
+
+def test_messages_whose_receiver_comes_late_do_not_hide_how_long_they_take() -> None:
+    store = buffered()
+
+    assert rows_of(store, LOADS) == [("a", "b", 36, 3, MS, 8 * MS), ("b", "c", 36, 3, 8 * MS, MS)]
+    ((_, headline, _, _),) = rows_of(store, VERDICT)
+    assert str(headline).startswith("Messages between hosts b and c take 8.00 ms")
 
 
 def test_a_finding_does_not_hide_a_link_that_is_always_slow() -> None:

@@ -2,7 +2,8 @@
 --
 -- One row a pair of hosts, of the size that takes it longest; none where no other pair exchanges messages of that size.
 -- A pair that is slower than the others in all iterations may be farther away, or have a slow NIC, cable or switch: one
--- run cannot tell.
+-- run cannot tell. Of a message that is sent before its receiver asks for it, part of the way may not show: where receivers
+-- came first for some, only these tell how long messages take.
 -- Scope: run
 -- Reads: timeline.message, timeline.iteration, align.rank
 CREATE OR REPLACE TABLE timeline.link_load (
@@ -27,7 +28,7 @@ CREATE OR REPLACE TABLE timeline.link_load (
 ) AS
 WITH sent AS (
   SELECT
-    m.run_id, m.iteration, m.collective_id, m.size_bytes, m.transfer_ns,
+    m.run_id, m.iteration, m.collective_id, m.size_bytes, m.transfer_ns, m.posted_ns <= m.ready_ns AS is_whole,
     LEAST(s.host, d.host) AS low_host, GREATEST(s.host, d.host) AS high_host,
     LEAST(m.source_rank, m.destination_rank) AS low_rank, GREATEST(m.source_rank, m.destination_rank) AS high_rank
   FROM timeline.message AS m
@@ -36,13 +37,19 @@ WITH sent AS (
   JOIN align.rank AS d ON d.run_id = m.run_id AND d.rank = m.destination_rank
   WHERE NOT i.is_warmup AND NOT i.is_partial AND s.host <> d.host AND m.size_bytes > 0
 ),
+told AS (
+  -- Those that tell how long messages take.
+  SELECT *, IF(is_whole OR NOT BOOL_OR(is_whole) OVER alike, transfer_ns, NULL) AS told_ns
+  FROM sent
+  WINDOW alike AS (PARTITION BY run_id, low_host, high_host, size_bytes)
+),
 pair AS (
   SELECT
     run_id, low_host, high_host, size_bytes, COUNT(*) AS messages,
     COUNT(DISTINCT collective_id) / COUNT(DISTINCT iteration) / COUNT(DISTINCT (low_rank, high_rank))
       AS exchanges_per_iteration,
-    QUANTILE_DISC(transfer_ns, 0.5) AS transfer_ns, QUANTILE_DISC(transfer_ns, 0.25) AS quick_transfer_ns
-  FROM sent
+    QUANTILE_DISC(told_ns, 0.5) AS transfer_ns, QUANTILE_DISC(told_ns, 0.25) AS quick_transfer_ns
+  FROM told
   GROUP BY run_id, low_host, high_host, size_bytes
 ),
 compared AS (
