@@ -10,7 +10,7 @@ import pytest
 
 from tests.given import MS, US, Trace, rows_of
 from tests.stories import Run, told
-from traceforge.attribute.link_text import UnevenLink, uneven_link
+from traceforge.attribute.link_text import UnevenLink, no_more_than_waited, uneven_link
 from traceforge.attribute.verdict import _beside_finding
 
 LOADS = """
@@ -159,3 +159,14 @@ def test_a_link_that_is_at_pace_in_a_quarter_of_its_messages_is_not_slow_through
 
 def test_of_links_that_are_all_slow_none_is_at_pace() -> None:
     assert uneven_link([load("a", "b", 40), load("b", "c", 40)]) is None
+
+
+@pytest.mark.parametrize(
+    ("bubble_ns", "extra_ns"), [(None, 80), (70, 40), (110, 80), (29, 0)], ids=["unknown", "less", "more", "none"]
+)
+def test_a_link_costs_no_more_than_a_pipeline_waits_beyond_its_schedule(bubble_ns: int | None, extra_ns: int) -> None:
+    # given messages that take 80 longer, and a schedule that makes ranks wait for 30
+    link = UnevenLink("between hosts b and c", 8, 1, 80)
+
+    found = no_more_than_waited(link, {"bubble_ns": bubble_ns, "fill_drain_ns": 30})
+    assert found == UnevenLink("between hosts b and c", 8, 1, extra_ns)

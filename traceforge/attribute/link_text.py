@@ -7,7 +7,7 @@ to be held against.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from traceforge.store.database import Store
@@ -60,6 +60,17 @@ def uneven_link(loads: Sequence[Load]) -> UnevenLink | None:
             return UnevenLink(f"to and from host {host}", worst["transfer_ns"], worst["usual_transfer_ns"], extra_ns)
     between = f"between hosts {worst['low_host']} and {worst['high_host']}"
     return UnevenLink(between, worst["transfer_ns"], worst["usual_transfer_ns"], _extra_ns(worst))
+
+
+def no_more_than_waited(link: UnevenLink | None, state: Mapping[str, Any]) -> UnevenLink | None:
+    """A link that costs no more than ranks of a pipeline wait beyond what its schedule makes them, where that is known.
+
+    Messages that move while their receiver still computes hold up nobody.
+    """
+    if link is None or state["bubble_ns"] is None:
+        return link
+    waited_ns = max(0.0, state["bubble_ns"] - state["fill_drain_ns"])
+    return replace(link, extra_ns=min(link.extra_ns, waited_ns))
 
 
 def costs_much(link: UnevenLink | None, duration_ns: float) -> bool:

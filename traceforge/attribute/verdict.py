@@ -17,7 +17,13 @@ from traceforge.attribute.dump_text import of_dumps_without_rank
 from traceforge.attribute.excluded import is_owner_unknown, seen, without_owner
 from traceforge.attribute.host_text import host_bounds, next_step_of_hosts, said_of_hosts
 from traceforge.attribute.judged_text import of_judged
-from traceforge.attribute.link_text import costs_much, headline_of_link, next_step_of_link, uneven_links
+from traceforge.attribute.link_text import (
+    costs_much,
+    headline_of_link,
+    next_step_of_link,
+    no_more_than_waited,
+    uneven_links,
+)
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -170,7 +176,7 @@ def rows(store: Store) -> pl.DataFrame:
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
-        | {"held": held.get(state["run_id"]), "link": links.get(state["run_id"])}
+        | {"held": held.get(state["run_id"]), "link": no_more_than_waited(links.get(state["run_id"]), state)}
         | {"losses": losses.get(state["run_id"], ()), "host_bound": None}
         | (hosts.get(state["run_id"], {}) if state["state"] == "nothing_significant" else {})
         for state in states
