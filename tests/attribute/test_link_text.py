@@ -21,7 +21,12 @@ VERDICT = "SELECT kind, headline, next_step, is_unbalanced FROM attribute.verdic
 
 
 def job(
-    second_ns: int, *, hosts: str = "abc", iterations: int = 12, longer: Sequence[int] = (), is_answered: bool = False
+    second_ns: int,
+    *,
+    hosts: str | None = "abc",
+    iterations: int = 12,
+    longer: Sequence[int] = (),
+    is_answered: bool = False,
 ) -> Run:
     """Three stages that compute 40 ms each; messages to the second take 1 ms, those to the third as long as asked.
 
@@ -31,7 +36,7 @@ def job(
     """
     sends, receives = (["send", "recv"], ["recv", "send"]) if is_answered else (["send"], ["recv"])
     ranks = range(3)
-    traces = [Trace(rank, host=host) for rank, host in zip(ranks, hosts, strict=True)]
+    traces = [Trace(rank, host=host) for rank, host in zip(ranks, hosts or [None] * 3, strict=True)]
     now = 0
     for n in range(iterations):
         sent = now + (70 if n in longer else 40) * MS
@@ -59,6 +64,20 @@ def test_messages_that_always_take_four_times_as_long_as_between_other_hosts_are
     )
     assert "were they as fast, an iteration would be up to 7.00 ms (5.4 %) shorter" in str(headline)
     assert "another rack" in str(step)
+
+
+def test_messages_between_devices_of_one_host_are_held_against_each_other() -> None:
+    # given the same job on one host, as it states or not
+    for hosts, others in (("aaa", "other ranks of one host"), (None, "other ranks")):
+        store = job(8 * MS, hosts=hosts)
+
+        ((_, headline, step, is_unbalanced),) = rows_of(store, VERDICT)
+        assert is_unbalanced
+        assert str(headline).startswith(
+            f"Messages between ranks 1 and 2 take 8.00 ms, those of as many bytes between {others} 1.00 ms, by a longer"
+        )
+        assert "were they as fast, an iteration would be up to 7.00 ms (5.4 %) shorter" in str(headline)
+        assert "nvidia-smi topo -m" in str(step)
 
 
 def test_messages_there_and_back_in_one_kernel_are_one_exchange() -> None:
@@ -129,7 +148,8 @@ def test_what_is_alike_or_costs_little_or_has_no_peer_is_not_told(second_ns: int
 
 def load(low: str, high: str, transfer_ns: int, usual_ns: int = 10, quick_ns: int | None = None) -> dict[str, object]:
     return {
-        "low_host": low, "high_host": high, "exchanges_per_iteration": 3.0, "transfer_ns": transfer_ns,
+        "low_host": low, "high_host": high, "low_rank": None, "high_rank": None, "exchanges_per_iteration": 3.0,
+        "transfer_ns": transfer_ns,
         "quick_transfer_ns": transfer_ns if quick_ns is None else quick_ns, "usual_transfer_ns": usual_ns,
     }  # fmt: skip
 
