@@ -27,12 +27,14 @@ def job(
     iterations: int = 12,
     longer: Sequence[int] = (),
     is_answered: bool = False,
+    middle_ns: int = 40 * MS,
 ) -> Run:
     """Three stages that compute 40 ms each; messages to the second take 1 ms, those to the third as long as asked.
 
     Args:
         longer: iterations in which the first stage computes 30 ms longer.
         is_answered: whether the receiver sends as many bytes back in the same kernel.
+        middle_ns: what the second stage computes.
     """
     sends, receives = (["send", "recv"], ["recv", "send"]) if is_answered else (["send"], ["recv"])
     ranks = range(3)
@@ -40,7 +42,7 @@ def job(
     now = 0
     for n in range(iterations):
         sent = now + (70 if n in longer else 40) * MS
-        at = [sent, sent + MS, sent + 41 * MS, sent + 41 * MS + second_ns]
+        at = [sent, sent + MS, sent + MS + middle_ns, sent + MS + middle_ns + second_ns]
         traces[0].kernel(now, at[0]).exchange(at[0], at[1], [(way, 1) for way in sends], ranks=ranks)
         traces[1].exchange(now + 100, at[1], [(way, 0) for way in receives], ranks=ranks).kernel(at[1], at[2])
         traces[1].exchange(at[2], at[3], [(way, 2) for way in sends], ranks=ranks)
@@ -84,6 +86,24 @@ def test_messages_there_and_back_in_one_kernel_are_one_exchange() -> None:
     store = job(8 * MS, is_answered=True)
 
     assert rows_of(store, LOADS) == [("a", "b", 24, 1, MS, 8 * MS), ("b", "c", 24, 1, 8 * MS, MS)]
+
+
+@pytest.mark.parametrize(
+    ("middle_ns", "first", "beside"),
+    [
+        (48 * MS, "Messages between hosts b and c", "Stage 1 (rank 1)"),
+        (64 * MS, "Stage 1 (rank 1)", "Messages between"),
+    ],
+)
+def test_a_slow_link_and_a_longer_stage_do_not_hide_one_another(middle_ns: int, first: str, beside: str) -> None:
+    # given messages that take 7 ms longer, and a stage that computes 8 or 24 ms longer, 5.3 or 16 above the mean stage
+    ((headline, explanation),) = rows_of(
+        job(8 * MS, middle_ns=middle_ns), "SELECT headline, explanation FROM attribute.verdict"
+    )
+
+    assert str(headline).startswith(first)
+    assert f"Beside that: {beside}" in str(explanation)
+    assert "Nothing else is significant" in str(explanation)
 
 
 def buffered(iterations: int = 12) -> Run:

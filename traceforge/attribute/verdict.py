@@ -219,6 +219,14 @@ def _has_uneven_link(state: State) -> bool:
     return not is_unbalanced(state) or state["link"].extra_ns >= saved_by_stages_ns(state)
 
 
+def _uneven_beside(state: State) -> str:
+    """Of a slow link and a longer stage that may both cost much, the one that is no headline."""
+    if not is_unbalanced(state) or not costs_much(state["link"], state["duration_ns"]):
+        return ""
+    link = headline_of_link(state["link"], state["duration_ns"])
+    return f" Beside that: {headline_of_stages(state) if _has_uneven_link(state) else link}"
+
+
 def _advice(state: State) -> str:
     if _has_uneven_link(state):
         return next_step_of_link(state["link"])
@@ -345,7 +353,7 @@ def _of_iterations(state: State, free: str) -> str:
         nobody = f" {explanation_of_division(state['idle_owner'])}"
     if is_unbalanced(state) or _has_uneven_link(state):
         hidden = "" if _has_uneven_link(state) else of_few_microbatches(state)
-        nobody = f"{hidden} Nothing else is significant{seen(state)}."
+        nobody = f"{hidden}{_uneven_beside(state)} Nothing else is significant{seen(state)}."
     what = "Kernels and transfers that are slow" if _is_common(state) else "What is slow"
     alike = f" {what} alike for everyone in all iterations {'do' if _is_common(state) else 'does'} not show this way."
     if state["is_size_assumed"]:
