@@ -9,7 +9,7 @@ from tests.fabric.logs import Process, store_of_logs
 from tests.given import MS, US, Trace, built, data_parallel_job, store_of
 from tests.stories import told
 from traceforge.attribute.excluded import without_owner
-from traceforge.attribute.verdict import _of_logs
+from traceforge.attribute.log_text import of_logs_alone
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
 from traceforge.store.stage import stage_documents
@@ -323,7 +323,7 @@ def test_what_is_likely_from_whole_files_is_not_from_files_that_are_cut_short() 
 def test_of_logs_alone_it_is_told_what_was_looked_at_and_what_need_not_be_a_problem(
     connections: int, notice: str | None, said: str
 ) -> None:
-    assert _of_logs({"problems": 0, "connections": connections, "first_notice": notice}).startswith(said)
+    assert of_logs_alone({"problems": 0, "connections": connections, "first_notice": notice}).startswith(said)
 
 
 def test_of_logs_alone_connections_are_counted_where_ranks_of_one_communicator_print_them() -> None:

@@ -2,8 +2,8 @@
 
 Idea: a rank is late beside others only, so that what each of them loses in every step delays nobody, and is lost all
 the same: it leads a verdict that names no culprit, and is told beside a finding.
-Not handled: kernels below the peak of their device (attribute.bound says it), waits for other ranks and bubbles, which
-have an owner or a table of their own.
+Not handled: kernels below the peak of their device (attribute.bound says it), and waits for other ranks, which have an
+owner.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,12 @@ from typing import Any
 
 from traceforge.attribute.host_text import HostBound, needed_by_hosts
 from traceforge.attribute.late_launch import late_launches, phrase_of
+from traceforge.attribute.stage_text import main_parts_of_bubble
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share
 
-_TRANSFERS = "communication_bound"
+_TRANSFERS, _BUBBLES = "communication_bound", "pipeline_bubble"
 
 # The largest part of each kind that every rank has nearly as much of as the mean rank.
 _ALIKE = f"""
@@ -39,8 +40,7 @@ FROM part AS job
 JOIN least USING (run_id, bound)
 JOIN recorded USING (run_id, ranks)
 WHERE job.rank IS NULL AND job.share >= $1 AND least.share >= $2 * job.share AND job.bound NOT IN (
-  'ideal', 'compute_bound', 'memory_bound', 'unmodelled_kernels', 'host_compute', 'imbalance_bound', 'pipeline_bubble',
-  'stagger'
+  'ideal', 'compute_bound', 'memory_bound', 'unmodelled_kernels', 'host_compute', 'imbalance_bound', 'stagger'
 )
 ORDER BY job.run_id, job.share DESC, job.bound
 """
@@ -53,14 +53,14 @@ class CommonLoss:
     """What all ranks of a run lose.
 
     Attributes:
+        bound: which part, as in attribute.bottleneck.
         phrase: what happens meanwhile, as in `the device is idle while the host loads data`.
         share: of the mean iteration.
-        is_transfer: whether it is exposed communication.
     """
 
+    bound: str
     phrase: str
     share: float
-    is_transfer: bool
 
 
 def common_losses(store: Store) -> dict[int, list[CommonLoss]]:
@@ -68,7 +68,7 @@ def common_losses(store: Store) -> dict[int, list[CommonLoss]]:
     found: dict[int, list[CommonLoss]] = {}
     for run_id, bound, share in store.rows(_ALIKE, [thresholds.COMMON_LOSS_SHARE, thresholds.ALIKE_PART]):
         late = store.once(late_launches, run_id) if bound == "launch_bound" else None
-        found.setdefault(run_id, []).append(CommonLoss(phrase_of(bound, late), share, bound == _TRANSFERS))
+        found.setdefault(run_id, []).append(CommonLoss(bound, phrase_of(bound, late), share))
     return found
 
 
@@ -87,11 +87,13 @@ def headline_of_loss(state: State, usual: str) -> str:
 
 def loss_beside_finding(state: State) -> str:
     """What all ranks lose beside what one of them costs; empty where that is little."""
-    others = [one for one in state["losses"] if not one.is_transfer]
+    # What is said of communication and of bubbles stands elsewhere.
+    others = [one for one in state["losses"] if one.bound not in (_TRANSFERS, _BUBBLES)]
     if not others or state["state"] != "finding" or state["finding_subject"] == "job":
         return ""
     return f"Beside that, all ranks alike: {_of_loss(others[0], state)}"
 
 
 def _of_loss(loss: CommonLoss, state: State) -> str:
-    return f"for {format_share(loss.share)} of each {format_ns(state['duration_ns'])} step {loss.phrase}."
+    mostly = f" ({main_parts_of_bubble(state)})" if loss.bound == _BUBBLES and state["bubble_ns"] else ""
+    return f"for {format_share(loss.share)} of each {format_ns(state['duration_ns'])} step {loss.phrase}{mostly}."

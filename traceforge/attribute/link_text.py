@@ -3,7 +3,7 @@
 Messages between two hosts, or two devices of one host, that always take far longer than those of as many bytes between
 others are no loss against the run's own pace, and still what stages wait for. A slow NIC, a slow cable and a longer way
 look alike in one run, so nobody is accused. Not handled: collectives, and a single pair of hosts, which has no other to
-be held against.
+be held against (`lone_link`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ _LOADS = """
 SELECT run_id, low_host, high_host, low_rank, high_rank, exchanges_per_iteration, transfer_ns, quick_transfer_ns,
   usual_transfer_ns
 FROM timeline.link_load
+WHERE usual_transfer_ns IS NOT NULL
 ORDER BY run_id, low_host, high_host, low_rank, high_rank
 """
 
@@ -64,15 +65,15 @@ def _of_kind(loads: Sequence[Load]) -> UnevenLink | None:
         return None
     worst = max(slow, key=_extra_ns)
     times = worst["transfer_ns"], worst["usual_transfer_ns"]
-    what, *ends = _ends(worst)
+    what, *ends = ends_of(worst)
     for end in sorted(ends):
-        own = [one for one in loads if end in _ends(one)[1:]]
+        own = [one for one in loads if end in ends_of(one)[1:]]
         if len(own) > 1 and len(own) == len(slow) and all(map(_is_slow, own)):
             return UnevenLink(f"to and from {what} {end}", *times, sum(map(_extra_ns, own)), _others(worst))
     return UnevenLink(f"between {what}s {ends[0]} and {ends[1]}", *times, _extra_ns(worst), _others(worst))
 
 
-def _ends(load: Load) -> tuple[str, Any, Any]:
+def ends_of(load: Load) -> tuple[str, Any, Any]:
     """What is at the ends, and which."""
     if load["low_rank"] is None:
         return "host", load["low_host"], load["high_host"]

@@ -12,6 +12,7 @@ from typing import Any
 from traceforge.store.database import Store
 from traceforge.units import plural
 
+LOGS_ALONE = "Logs alone tell how ranks are connected, not how long they wait"
 _SILENT = ("nothing_significant", "partly_seen", "uncertain")
 
 # How ranks are connected: it is the same in each iteration.
@@ -51,6 +52,18 @@ def _by_run(store: Store, query: str) -> Mapping[int, Sequence[Row]]:
     for row in store.records(query):
         found.setdefault(row["run_id"], []).append(row)
     return found
+
+
+def of_logs_alone(state: Row) -> str:
+    """What logs show where there is no timeline; that they show nothing says of how many connections."""
+    if not state["problems"]:
+        if state["first_notice"] is None:
+            if not state["connections"]:
+                return "They show no connection between ranks, and no problem in what else they hold."
+            shown = plural(state["connections"], "connection")
+            return f"They show no problem of configuration in {shown} between ranks; see the section on the fabric."
+        return f"What they show may be intended, or a problem: {state['first_notice']} See the section on the fabric."
+    return f"{LOGS_ALONE}: what {'it costs' if state['problems'] == 1 else 'these cost'} cannot be known from this."
 
 
 def of_problems_beside(problems: Sequence[Row], state: Row, row: Row) -> dict[str, object]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from traceforge.attribute.findings.subjects import ranks_said
+from traceforge.attribute.lone_link import of_lone_link, waits_for_lone_link
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, plural
 
@@ -21,7 +22,7 @@ _SCHEDULES = {
 }  # fmt: skip
 
 
-_LATE = "ranks later than usual"
+_LATE, _MESSAGES = "ranks later than usual", "messages"
 _NEGATIVE = {_LATE: "of waits that late ranks are spared"}
 
 
@@ -80,7 +81,7 @@ def next_step_of_stages(state: State) -> str:
 def of_schedule(state: State) -> str:
     """How much of its step a pipeline idles by its schedule, which no rank is to blame for."""
     if state["bubble_ns"] is not None:
-        return f" {of_bubbles(state)}"
+        return " ".join(["", of_bubbles(state), of_lone_link(state)]).rstrip()
     if state["bubble_share"] is None:
         return ""
     named = _SCHEDULES.get(state["schedule"] or "", "its order")
@@ -97,12 +98,7 @@ def of_bubbles(state: State) -> str:
     # Fill and drain of the first iteration are unlike all others', so that it is in no mean of the pipeline.
     of_which = ", the first iteration left out" if state["is_first_left_out"] else ""
     named = f"{_SCHEDULES.get(state['schedule'], 'an unknown schedule')}, {plural(state['stages'], 'stage')}"
-    parts = (
-        ("fill and drain", state["fill_drain_ns"]),
-        ("unequal stages", state["imbalance_ns"]),
-        ("messages", state["message_ns"]),
-        (_LATE, state["late_peer_ns"]),
-    )
+    parts = _parts_of_bubble(state)
     least_ns = thresholds.TOLD_BUBBLE_SHARE * iteration_ns
     told = [f"{_points(part_ns / iteration_ns)} {what}" for what, part_ns in parts if part_ns >= least_ns]
     # A late rank waits less itself, so that a part can be negative; without it the others would not add up.
@@ -121,6 +117,24 @@ def of_bubbles(state: State) -> str:
         f"{text}. With {state['more_microbatches']} micro-batches of this size instead of {state['all_microbatches']}, "
         f"fill and drain would take {format_share(state['more_fill_drain_share'])}."
     )
+
+
+def main_parts_of_bubble(state: State) -> str:
+    """What makes more than half of the bubbles of a pipeline, as `mostly fill and drain`; two parts where none does."""
+    parts = sorted(_parts_of_bubble(state), key=lambda part: -part[1])
+    named = [what for what, _ in (parts[:1] if 2 * parts[0][1] > state["bubble_ns"] else parts[:2])]
+    if waits_for_lone_link(state):
+        named = [what for what in named if what != _MESSAGES] + [f"{_MESSAGES} {state['lone_link'].between}"]
+    return f"mostly {', and '.join(named)}"
+
+
+def _parts_of_bubble(state: State) -> list[tuple[str, int]]:
+    return [
+        ("fill and drain", state["fill_drain_ns"]),
+        ("unequal stages", state["imbalance_ns"]),
+        (_MESSAGES, state["message_ns"]),
+        (_LATE, state["late_peer_ns"]),
+    ]
 
 
 def _microbatches(state: State) -> str:

@@ -24,6 +24,8 @@ from traceforge.attribute.link_text import (
     no_more_than_waited,
     uneven_links,
 )
+from traceforge.attribute.log_text import LOGS_ALONE, of_logs_alone
+from traceforge.attribute.lone_link import lone_links, next_step_of_lone_link
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -87,14 +89,13 @@ ORDER BY s.run_id
 # What flight recorder dumps say, in the words of fabric.hang.
 _OF_HANGS = ("hang", "hang_unknown", "no_hang")
 _UNKNOWN = "who waits for whom cannot be known from this."
-_LOGS_ALONE = "Logs alone tell how ranks are connected, not how long they wait"
 
 _HEADLINES = MappingProxyType(
     {
         **dict.fromkeys(_OF_HANGS, "{hang_summary}"),
         "no_timeline": "No file of this run holds a timeline.",
         "graphs_alone": f"Execution traces alone tell what ranks issue and how large it is, not when: {_UNKNOWN}",
-        "logs_alone": f"{_LOGS_ALONE}: what it costs cannot be known from this.",
+        "logs_alone": f"{LOGS_ALONE}: what it costs cannot be known from this.",
         "problems": "The logs show {shown_problems}: {first_problem}",
         "rank_unknown": f"No trace of this run says which rank it belongs to: {_UNKNOWN}",
         "one_rank": f"Only one rank was recorded: {_UNKNOWN}",
@@ -168,7 +169,8 @@ def rows(store: Store) -> pl.DataFrame:
     states = store.records(_STATES)
     profilers = profilers_of(store)
     owners = idle_owners(store)
-    held, drifts, links, losses = store.once(held_ranks), drifts_of(store), uneven_links(store), common_losses(store)
+    held, drifts, losses = store.once(held_ranks), drifts_of(store), common_losses(store)
+    links, lone = uneven_links(store), lone_links(store)
     hosts = {
         run_id: {"bound": said_of_hosts(one), "bound_step": next_step_of_hosts(one), "host_bound": one}
         for run_id, one in host_bounds(store).items()
@@ -177,7 +179,7 @@ def rows(store: Store) -> pl.DataFrame:
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
         | {"held": held.get(state["run_id"]), "link": no_more_than_waited(links.get(state["run_id"]), state)}
-        | {"losses": losses.get(state["run_id"], ()), "host_bound": None}
+        | {"losses": losses.get(state["run_id"], ()), "host_bound": None, "lone_link": lone.get(state["run_id"])}
         | (hosts.get(state["run_id"], {}) if state["state"] == "nothing_significant" else {})
         for state in states
     ]
@@ -304,7 +306,7 @@ def _explanation(store: Store, state: State) -> str:
     if state["state"] in _OF_HANGS:
         return state["hang_detail"] or "Flight recorder dumps tell which calls wait, not how long they take."
     if state["state"] == "logs_alone":
-        return _of_logs(state)
+        return of_logs_alone(state)
     if state["state"] == "graphs_alone":
         return of_graphs(store, state)
     if state["kind"] != "cannot_be_known":
@@ -323,17 +325,6 @@ def _explanation(store: Store, state: State) -> str:
     if state["state"] == "no_timeline":
         goes = of_what_was_read(store, state["run_id"])
     return f"{goes}{' ' if goes else ''}Data quality lists what was read and what was left out (meta.issue)."
-
-
-def _of_logs(state: State) -> str:
-    if not state["problems"]:
-        if state["first_notice"] is None:
-            if not state["connections"]:
-                return "They show no connection between ranks, and no problem in what else they hold."
-            shown = plural(state["connections"], "connection")
-            return f"They show no problem of configuration in {shown} between ranks; see the section on the fabric."
-        return f"What they show may be intended, or a problem: {state['first_notice']} See the section on the fabric."
-    return f"{_LOGS_ALONE}: what {'it costs' if state['problems'] == 1 else 'these cost'} cannot be known from this."
 
 
 def _of_iterations(state: State, free: str) -> str:
@@ -399,4 +390,4 @@ def _next_step(state: State) -> str:
             "Record more iterations than these, so that chance can be told from a cause; then: {next_step}", state
         )
     scale = "If it scales badly nonetheless, compare with a run at another scale: the time per collective tells why."
-    return f"{state['bound_step']} {scale}" if state["bound_step"] else scale
+    return " ".join(filter(None, [next_step_of_lone_link(state), state["bound_step"], scale]))

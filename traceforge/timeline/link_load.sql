@@ -1,7 +1,7 @@
 -- How long messages between two hosts take, against those of as many bytes between other hosts; or between two devices of
 -- one host, or of hosts that are not known, against those between other such devices.
 --
--- One row a pair, of the size that takes it longest; none where no other pair of its kind exchanges messages of that size.
+-- One row a pair, of the size that takes it longest; one that other pairs of its kind exchange, too, where there is any.
 -- A pair that is slower than the others in all iterations may be farther away, or have a slow NIC, cable or switch: one
 -- run cannot tell. Of a message that is sent before its receiver asks for it, part of the way may not show: where receivers
 -- came first for some, only these tell how long messages take.
@@ -28,7 +28,8 @@ CREATE OR REPLACE TABLE timeline.link_load (
   transfer_ns,
   -- What three of four take at least, ns.
   quick_transfer_ns,
-  -- Median of the other pairs' medians (the lower of two in the middle), ns.
+  -- Median of the other pairs' medians (the lower of two in the middle), ns; NULL where no other pair of its kind
+  -- exchanges messages of this size.
   usual_transfer_ns
 ) AS
 WITH sent AS (
@@ -66,7 +67,7 @@ compared AS (
     p.run_id, p.low_host, p.high_host, p.low_rank, p.high_rank, p.size_bytes, p.messages, p.exchanges_per_iteration,
     p.transfer_ns, p.quick_transfer_ns, QUANTILE_DISC(o.transfer_ns, 0.5) AS usual_transfer_ns
   FROM pair AS p
-  JOIN pair AS o
+  LEFT JOIN pair AS o
     ON o.run_id = p.run_id AND o.size_bytes = p.size_bytes
     AND (o.low_host IS NULL) = (p.low_host IS NULL) AND (o.low_rank IS NULL) = (p.low_rank IS NULL)
     AND (o.low_host, o.high_host, o.low_rank, o.high_rank)
@@ -78,6 +79,7 @@ SELECT
   quick_transfer_ns, usual_transfer_ns
 FROM compared
 QUALIFY ROW_NUMBER() OVER (
-  PARTITION BY run_id, low_host, high_host, low_rank, high_rank ORDER BY exchanges_per_iteration * transfer_ns DESC, size_bytes
+  PARTITION BY run_id, low_host, high_host, low_rank, high_rank
+  ORDER BY usual_transfer_ns IS NULL, exchanges_per_iteration * transfer_ns DESC, size_bytes
 ) = 1
 ORDER BY run_id, low_host, high_host, low_rank, high_rank
