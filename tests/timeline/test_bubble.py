@@ -85,6 +85,19 @@ def test_kinds_are_those_of_the_simulation(scenario: Scenario, tmp_path: Path) -
         assert told[kind] / step_ns == pytest.approx(true / step_ns, abs=0.012), kind
 
 
+def test_a_host_that_is_always_late_makes_no_unequal_stage(tmp_path: Path) -> None:
+    # given four stages that compute alike, of which the host of the second always launches work too slowly
+    slow = Injection("launch_stall", 1, 1.0)
+    found = simulated(replace(BARE, cluster=Cluster(4, 1, pipeline_parallel=4), faults=(slow,)), tmp_path)
+
+    told, step_ns = _bubbles(found), found.truth["duration_ns"][1]
+    others = [0, 2, 3]
+    for kind, times in found.truth["bubble_ns"].items():
+        assert told[kind][others] / step_ns == pytest.approx(np.array(times[1])[others] / step_ns, abs=0.002), kind
+    assert told["late_peer"][others] / step_ns == pytest.approx(0.423, abs=0.002)
+    assert told["imbalance"] / step_ns == pytest.approx(0, abs=0.002)
+
+
 def test_kinds_sum_to_the_ns_to_what_neither_computes_nor_copies(tmp_path: Path) -> None:
     # given stages of one rank, so that no collective runs
     job = replace(REAL, iterations=3, cluster=Cluster(2, 1, pipeline_parallel=2))

@@ -3,7 +3,7 @@
 Idea: the pipeline's own turns are played forward at ever more real durations, and each kind is what it adds:
 
     fill, drain   passes as long on each stage, messages of no time
-    imbalance     each stage at its usual durations
+    imbalance     each stage at its usual durations, hosts as prompt as the usual one
     transfer      messages at their usual durations, and what those of the iteration add where they take longer
     launch        measured: the device has nothing to do although its input was sent
     late_peer     the rest of what was measured
@@ -76,7 +76,7 @@ class UsualCourse:
     @staticmethod
     def of(run: PipelineRun) -> "UsualCourse":
         """Of a run."""
-        usual = run.usual
+        usual = replace(run.usual, turns=run.prompt_turns)
         even = replace(usual, turns=equalised(run.program, usual.turns))
         played = {"equal": _free(even), "even": even, "unmoved": _free(usual), "moved": usual}
         return UsualCourse({name: play(run.program, repeated(loads, PLAYED)) for name, loads in played.items()})

@@ -2,8 +2,8 @@
 -- iteration in which neither compute, nor a copy, nor a collective among ranks of its own stage runs on it.
 --
 -- A message that waits or moves is no work, nor is a collective in which stages meet. Fill, drain and imbalance are those
--- of the schedule played at the usual duration of each pass; they are the same in all iterations but the first of a
--- recording. Ranks and iterations of which not all turns are known (timeline.microbatch) have no rows.
+-- of the schedule played at the usual duration of each pass, were the hosts of all stages as prompt; they are the same in all
+-- iterations but the first of a recording. Ranks and iterations of which not all turns are known (timeline.microbatch) have no rows.
 -- Scope: iteration
 -- Reads: timeline.microbatch, timeline.schedule, timeline.role, timeline.message, timeline.segment, timeline.arrival, timeline.collective, timeline.communicator, timeline.rank_iteration, timeline.iteration, align.message
 CREATE OR REPLACE TABLE timeline.bubble (

@@ -92,6 +92,7 @@ class PipelineRun:
         times: what each rank measured.
         loads: that, as durations of the program.
         usual: usual durations, one iteration of one replica.
+        prompt_turns: usual durations of turns, were each host as prompt as the usual stage's; shapes (1, turns, 1).
     """
 
     program: PipelineProgram
@@ -100,6 +101,7 @@ class PipelineRun:
     times: Mapping[int, RankTimes]
     loads: Loads
     usual: Loads
+    prompt_turns: Sequence[NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,9 @@ def read_pipeline_run(store: Store, run_id: int) -> PipelineRun | None:
     }  # fmt: skip
     is_odd = windows[everyone[0]].filter(pl.col("iteration").is_in(iterations))["is_odd"].to_numpy()
     loads = _loads(ranks, times, moved.transfer)
-    return PipelineRun(program, iterations, ranks, times, loads, _usual(program, loads, is_odd))
+    usual = _usual(program, loads, is_odd)
+    late = [_medians(one[_kept(is_odd)], _passes(own)) for one, own in zip(_late(ranks, times), orders, strict=True)]
+    return PipelineRun(program, iterations, ranks, times, loads, usual, _prompt(program, usual.turns, late))
 
 
 def _by_rank(frame: pl.DataFrame) -> dict[int, pl.DataFrame]:
@@ -269,18 +273,23 @@ def _loads(
             [np.stack([getattr(times[rank], name) for rank in own], axis=-1) for own in ranks], axis=1
         ).astype(float)
 
-    turns = [np.stack([times[rank].turns + times[rank].late for rank in own], axis=-1).astype(float) for own in ranks]
+    busy = [np.stack([times[rank].turns for rank in own], axis=-1).astype(float) for own in ranks]
+    turns = [one + late for one, late in zip(busy, _late(ranks, times), strict=True)]
     arriving = [np.stack([transfer[rank] for rank in own], axis=-1) for own in ranks]
     return Loads(turns, arriving, across("before"), across("behind"), across("after"))
 
 
+def _late(ranks: Sequence[Sequence[int]], times: Mapping[int, RankTimes]) -> list[NDArray[np.float64]]:
+    """By how much hosts are late in each turn, by stage; shapes (iterations, turns, replicas)."""
+    return [np.stack([times[rank].late for rank in own], axis=-1).astype(float) for own in ranks]
+
+
 def _usual(program: PipelineProgram, loads: Loads, is_odd: NDArray[np.bool_]) -> Loads:
     """Medians of each pass over micro-batches, judged iterations and replicas; unknown messages become usual."""
-    kept = ~is_odd if not is_odd.all() else np.ones_like(is_odd)
+    kept = _kept(is_odd)
     turns, arriving = [], []
     for stage, own in enumerate(program.turns):
-        passes = [(turn.direction, turn.chunk) for turn in own]
-        turns.append(_medians(loads.turns[stage][kept], passes))
+        turns.append(_medians(loads.turns[stage][kept], _passes(own)))
         ways = [program.needed.get(Place(stage, number), Place(stage, number)).stage for number in range(len(own))]
         usual = _medians(loads.arriving[stage][kept], ways)
         arriving.append(usual)
@@ -289,6 +298,31 @@ def _usual(program: PipelineProgram, loads: Loads, is_odd: NDArray[np.bool_]) ->
     # Behind its last turn a rank waits for later replicas; the last of them does not.
     behind = np.median(loads.behind[kept].min(axis=2), axis=0)[None, :, None]
     return Loads(turns, arriving, before, behind, after)
+
+
+def _kept(is_odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The iterations that count for usual durations."""
+    return ~is_odd if not is_odd.all() else np.ones_like(is_odd)
+
+
+def _passes(turns: Sequence[PipelineTurn]) -> list[tuple[str, int]]:
+    return [(turn.direction, turn.chunk) for turn in turns]
+
+
+def _prompt(
+    program: PipelineProgram, turns: Sequence[NDArray[np.float64]], late: Sequence[NDArray[np.float64]]
+) -> list[NDArray[np.float64]]:
+    """Turns without what a stage's host is usually later than that of the usual stage: it is no work of the stage."""
+    by_direction: dict[str, list[float]] = {}
+    for own, times in zip(program.turns, late, strict=True):
+        for direction in sorted({turn.direction for turn in own}):
+            mean = np.mean([times[0, number, 0] for number, turn in enumerate(own) if turn.direction == direction])
+            by_direction.setdefault(direction, []).append(float(mean))
+    common = {direction: float(_across(np.array(found))) for direction, found in by_direction.items()}
+    return [
+        usual - np.maximum(times - np.array([[[common[turn.direction]] for turn in own]]), 0)
+        for own, usual, times in zip(program.turns, turns, late, strict=True)
+    ]
 
 
 def _medians(times: NDArray[np.float64], kinds: Sequence[Hashable]) -> NDArray[np.float64]:
