@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from traceforge.attribute.bound_words import NEXT_STEPS
 from traceforge.attribute.host_text import HostBound, needed_by_hosts
 from traceforge.attribute.late_launch import late_launches, phrase_of
 from traceforge.attribute.stage_text import main_parts_of_bubble
@@ -92,6 +93,14 @@ def loss_beside_finding(state: State) -> str:
     if not others or state["state"] != "finding" or state["finding_subject"] == "job":
         return ""
     return f"Beside that, all ranks alike: {_of_loss(others[0], state)}"
+
+
+def step_of_loss(state: State) -> str:
+    """What to do about what leads the verdict; empty where what bounds the job says so already."""
+    if state["host_bound"] is not None or not state["losses"]:
+        return ""
+    step = NEXT_STEPS.get(state["losses"][0].bound, "")
+    return "" if step in (state["bound_step"] or "") else step
 
 
 def _of_loss(loss: CommonLoss, state: State) -> str:

@@ -4,12 +4,18 @@ What is said follows from the state that SQL computes; here is only how it is sa
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from traceforge.attribute.common_loss import common_losses, headline_of_loss, loses_in_common, loss_beside_finding
+from traceforge.attribute import verdict_words
+from traceforge.attribute.common_loss import (
+    common_losses,
+    headline_of_loss,
+    loses_in_common,
+    loss_beside_finding,
+    step_of_loss,
+)
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
 from traceforge.attribute.drift import drifts_of, of_drift
@@ -24,7 +30,7 @@ from traceforge.attribute.link_text import (
     no_more_than_waited,
     uneven_links,
 )
-from traceforge.attribute.log_text import LOGS_ALONE, of_logs_alone
+from traceforge.attribute.log_text import of_logs_alone
 from traceforge.attribute.lone_link import lone_links, next_step_of_lone_link
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
@@ -86,82 +92,8 @@ LEFT JOIN (
 ORDER BY s.run_id
 """
 
-# What flight recorder dumps say, in the words of fabric.hang.
-_OF_HANGS = ("hang", "hang_unknown", "no_hang")
-_UNKNOWN = "who waits for whom cannot be known from this."
-
-_HEADLINES = MappingProxyType(
-    {
-        **dict.fromkeys(_OF_HANGS, "{hang_summary}"),
-        "no_timeline": "No file of this run holds a timeline.",
-        "graphs_alone": f"Execution traces alone tell what ranks issue and how large it is, not when: {_UNKNOWN}",
-        "logs_alone": f"{LOGS_ALONE}: what it costs cannot be known from this.",
-        "problems": "The logs show {shown_problems}: {first_problem}",
-        "rank_unknown": f"No trace of this run says which rank it belongs to: {_UNKNOWN}",
-        "one_rank": f"Only one rank was recorded: {_UNKNOWN}",
-        "no_communication": f"No communication between ranks was recorded: {_UNKNOWN}",
-        "unmatched": f"The collectives of different ranks cannot be matched with certainty: {_UNKNOWN}",
-        "mostly_unmatched": f"Most calls of communication cannot be matched between ranks: {_UNKNOWN}",
-        "irregular": "No iteration was recorded in the same form by all ranks: delays cannot be told apart from the "
-        "program.",
-        "untimed": "No iteration can be judged: some of what devices did has no time, and delays cannot be known.",
-        "unmarked": "No step is marked: what repeats is not known, and delays cannot be told apart from the program.",
-        "ranks_missing": "Only {ranks} of {world_size} ranks were recorded, and no iteration is whole without what "
-        f"they exchange with the others: {_UNKNOWN}",
-        "finding": "{summary}",
-        "uncertain": "Nothing stands out with certainty; the strongest hint may be chance: {inner_summary}",
-        "cut_short": "Nothing is certain, as files are cut short; from what is left: {inner_summary}",
-        "partly_seen": "Nothing significant on the {ranks} of {world_size} ranks recorded; whether the others are late "
-        "cannot be known from this.",
-        "nothing_significant": "Nothing significant{seen}.",
-        "ownerless": "No {sure} culprit: {delay_share} of an iteration is delay ({spread}).",
-        "spread": "No {sure} culprit: {delay_share} of an iteration is delay, spread over {over} ({spread}).",
-    }
-)
-
-_ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
-_OTHER_RANKS = "To see who waits for whom, record the same steps on all ranks."
-_COMMUNICATION = (
-    "Record all ranks in the same steps, the host's calls and the device's work (torch.profiler of PyTorch 2.4 or "
-    "later, activities CPU and CUDA); `traceforge doctor` names the setting for these files."
-)
-
-_NEXT_STEPS = MappingProxyType(
-    {
-        **dict.fromkeys(_OF_HANGS, "{hang_next_step}"),
-        "finding": "{next_step}",
-        "cut_short": "Give the whole files (a job that is killed while it writes leaves part of them).",
-        "logs_alone": "Record a timeline with torch.profiler on all ranks beside these logs; both in one folder are "
-        "joined.",
-        "graphs_alone": "Record a timeline with torch.profiler on all ranks in the same steps (profile(..., "
-        "execution_trace_observer=...) writes both); both in one folder are joined.",
-        "rank_unknown": "Record with torch.distributed initialised, or name the files or their folders by rank "
-        "(rank0.json, rank1.json).",
-        "no_timeline": _ALL_RANKS,
-        "one_rank": _ALL_RANKS,
-        "partly_seen": _ALL_RANKS,
-        "ranks_missing": _ALL_RANKS,
-        "no_communication": _COMMUNICATION,
-        "unmatched": _COMMUNICATION,
-        "mostly_unmatched": _COMMUNICATION,
-    }
-)
-
 _WITHOUT_CLOCK = ("unmatched", "mostly_unmatched", "irregular", "ranks_missing")
 _UNCONNECTED = frozenset({"no_communication", "unmatched", "mostly_unmatched"})
-_IRREGULAR = MappingProxyType(
-    {
-        "steps": "Mark the iterations: call profiler.step() in the training loop; under Nsight Systems, put each into "
-        'an NVTX range (torch.cuda.nvtx.range(f"step {n}")).',
-        "untimed": "Record again, with a newer driver or profiler: this one wrote impossible times for some of what "
-        "devices did (meta.issue counts them).",
-        "regular": "Record the same steps on all ranks, with shapes (record_shapes=True), so that each collective has "
-        "all its members and each message both its ends.",
-    }
-)
-_MORE_STEPS = (
-    "Record ten or more steps (torch.profiler.schedule with active=10), so that rare delays can be told from noise."
-)
 
 
 def rows(store: Store) -> pl.DataFrame:
@@ -244,8 +176,8 @@ def _headline(state: State) -> str:
         return headline_of_division(state["idle_owner"], format_share(_delay_share(state) or 0.0))
     if state["state"] == "logs_alone" and state["problems"]:
         first = "a problem" if state["problems"] == 1 else f"{plural(state['problems'], 'problem')}, the first"
-        return _filled(_HEADLINES["problems"], {**state, "shown_problems": first})
-    usual = _filled(_HEADLINES[_headline_key(state)], state)
+        return _filled(verdict_words.HEADLINES["problems"], {**state, "shown_problems": first})
+    usual = _filled(verdict_words.HEADLINES[_headline_key(state)], state)
     return headline_of_loss(state, usual) if _is_common(state) else usual
 
 
@@ -281,8 +213,10 @@ def _of_one_rank(state: State) -> dict[str, object]:
     if state["state"] != "one_rank" or state["bound"] is None:
         return {}
     alone = state["world_size"] == 1
-    known = "The job has one rank: none waits for it." if alone else f"Only one rank was recorded: {_UNKNOWN}"
-    step = state["bound_step"] if alone else f"{state['bound_step']} {_OTHER_RANKS}"
+    known = (
+        "The job has one rank: none waits for it." if alone else f"Only one rank was recorded: {verdict_words.UNKNOWN}"
+    )
+    step = state["bound_step"] if alone else f"{state['bound_step']} {verdict_words.OTHER_RANKS}"
     explanation = f"{known} What is said of its own step needs no other rank." if state["is_step_known"] else known
     return {"headline": state["bound"], "explanation": explanation, "next_step": step}
 
@@ -303,7 +237,7 @@ def _inside(summary: str | None) -> str:
 
 
 def _explanation(store: Store, state: State) -> str:
-    if state["state"] in _OF_HANGS:
+    if state["state"] in verdict_words.OF_HANGS:
         return state["hang_detail"] or "Flight recorder dumps tell which calls wait, not how long they take."
     if state["state"] == "logs_alone":
         return of_logs_alone(state)
@@ -375,19 +309,20 @@ def _from_logs(state: State) -> str:
 
 
 def _next_step(state: State) -> str:
-    if state["state"] in _NEXT_STEPS:
-        usual = _filled(_NEXT_STEPS[state["state"]], state)
+    if state["state"] in verdict_words.NEXT_STEPS:
+        usual = _filled(verdict_words.NEXT_STEPS[state["state"]], state)
         if state["state"] == "logs_alone" and state["first_problem_step"]:
             return f"{state['first_problem_step']} What it costs only a timeline shows: {usual[0].lower()}{usual[1:]}"
         return step_of(state["profilers"], "communication", usual) if state["state"] in _UNCONNECTED else usual
     if state["state"] == "irregular":
         what = {"unmarked": "steps", "irregular": "regular"}.get(_headline_key(state), "untimed")
-        return step_of(state["profilers"], what, _IRREGULAR[what])
+        return step_of(state["profilers"], what, verdict_words.IRREGULAR[what])
     if state["iterations"] < thresholds.SURE_NEGATIVE_ITERATIONS:
-        return step_of(state["profilers"], "more_steps", _MORE_STEPS)
+        return step_of(state["profilers"], "more_steps", verdict_words.MORE_STEPS)
     if state["state"] == "uncertain":
         return _filled(
             "Record more iterations than these, so that chance can be told from a cause; then: {next_step}", state
         )
     scale = "If it scales badly nonetheless, compare with a run at another scale: the time per collective tells why."
-    return " ".join(filter(None, [next_step_of_lone_link(state), state["bound_step"], scale]))
+    led = step_of_loss(state) if _is_common(state) else ""
+    return " ".join(filter(None, [next_step_of_lone_link(state), led, state["bound_step"], scale]))
