@@ -64,6 +64,28 @@ def test_unnamed_gaps_of_ranks_that_stall_in_turns_are_stalls_on_each_of_them() 
     assert model.before_arrival_ns[..., stalled].sum(axis=(0, 1)).tolist() == [100] * 4
 
 
+def one_slow_stage() -> StepModel:
+    """Three stages, one rank each; stage 1 loses 80 in launches, 50 between them, which once vary by 1 and by 2."""
+    work = np.array([[[[100, 0, 5], [100, 50, 85], [100, 0, 5]]]] * 3)
+    work[1, 0, 1] = [100, 52, 86]
+    return replace(model_of(lockstep_plan(work, kinds=KINDS)), role=np.arange(3))
+
+
+def test_unnamed_gaps_of_a_stage_that_always_launches_late_are_late_launches() -> None:
+    model = by_cause(one_slow_stage())
+
+    launching = [name for name, _ in model.kinds].index("late_launch")
+    assert model.before_arrival_ns[:, 0, 1, launching].tolist() == [135, 138, 135]
+
+
+def test_hosts_without_devices_are_held_against_their_own_role() -> None:
+    # given that the stage may do by design what it always does: only the 2 and the 1 are above what is typical of it
+    model = by_cause(one_slow_stage(), has_device=False)
+
+    stalled = [name for name, _ in model.kinds].index("host_stall")
+    assert model.before_arrival_ns[:, 0, 1, stalled].tolist() == [50, 52, 50]
+
+
 def test_without_operations_on_record_unnamed_gaps_stay_unexplained() -> None:
     plan = lockstep_plan([[[[100, 0], [100, 50]]]] * 3, kinds=KINDS[:2])
 

@@ -83,10 +83,9 @@ def load_ledger_input(store: Store, run_id: int) -> LedgerInput | None:
     rows = store.query(_TRANSFERS, [run_id])
     collectives, (owners, paths) = rows["collective_id"].to_numpy(), _with_paths(rows)
     ids, index = np.unique(owners, return_inverse=True)
-    plain = with_pauses(
-        with_even_boundaries(_with_usual_parts(without_false_waits(by_cause(without_empty_waits(model)))))
-    )
     has_device = bool(store.value(ON_DEVICE, [run_id]))
+    plain = by_cause(without_empty_waits(model), has_device=has_device)
+    plain = with_pauses(with_even_boundaries(_with_usual_parts(without_false_waits(plain))))
     plain = replace(plain, pauses=np.array([causes()[name].is_pause(has_device) for name, _ in plain.kinds]))
     if not len(ids):
         return LedgerInput(plain, (0,), np.zeros(model.group.shape, dtype=np.int64))
@@ -109,11 +108,12 @@ def _with_paths(rows: pl.DataFrame) -> tuple[NDArray[np.int64], dict[int, Messag
     return owned.to_series().to_numpy(), {path: MessagePath(*ends) for *ends, path in known.iter_rows()}
 
 
-def by_cause(model: StepModel) -> StepModel:
+def by_cause(model: StepModel, *, has_device: bool = True) -> StepModel:
     """The model with work added up by cause; kinds are (cause, None).
 
     With the host's operations on record, a device that is idle while its host does none of them is kept idle by its
-    host: between two launches that come late, or in a stall, whichever is the greater on that rank.
+    host: between two launches that come late, or in a stall, whichever is the greater on that rank. No role lets its
+    device idle by design; what hosts without devices do, their role may.
     """
     names = [cause_of_work(phase, activity) for phase, activity in model.kinds]
     unnamed = [k for k, kind in enumerate(model.kinds) if kind == _UNNAMED and names[k] == UNEXPLAINED.name]
@@ -125,7 +125,8 @@ def by_cause(model: StepModel) -> StepModel:
         of_rank = of_rank.copy()
         of_rank[:, unnamed] = 0
         standing = [k for k, (_, activity) in enumerate(model.kinds) if activity in _STANDING]
-        is_late = _above_typical(model, launching) > _above_typical(model, standing)
+        late, stalled = (_above_typical(model, of, among_all=has_device) for of in (launching, standing))
+        is_late = late > stalled
         for rank, late in enumerate(is_late.tolist()):
             of_rank[rank, unnamed, targets.index(LAUNCHING if late else STALLED)] = 1
     return replace(
@@ -136,15 +137,19 @@ def by_cause(model: StepModel) -> StepModel:
     )
 
 
-def _above_typical(model: StepModel, kinds: list[int]) -> NDArray[np.float64]:
+def _above_typical(model: StepModel, kinds: list[int], *, among_all: bool) -> NDArray[np.float64]:
     """Work of some kinds in iterations with more of it than is typical of the role, ns of the whole run, shape (R,).
 
     Iterations with less do not count against it: ranks that lose time in turns have about as much of it in sum.
+
+    Args:
+        among_all: no more is typical of a role than of all ranks.
     """
     total = model.before_arrival_ns[..., kinds].sum(axis=(1, 3)) + model.before_wait_ns[..., kinds].sum(axis=(1, 3))
     above: NDArray[np.float64] = total.astype(np.float64)
+    most = np.median(total) if among_all else np.inf
     for ranks in same_role(model):
-        above[:, ranks] -= np.median(total[:, ranks])
+        above[:, ranks] -= min(np.median(total[:, ranks]), most)
     result: NDArray[np.float64] = np.maximum(0.0, above).sum(axis=0)
     return result
 
