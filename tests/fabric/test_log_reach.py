@@ -1,5 +1,7 @@
 """Logs of another job, or of a part of the ranks, beside timelines."""
 
+import pytest
+
 from tests.fabric.logs import Process, add_logs, fabric_of
 from tests.given import Trace, built, rows_of, store_of
 from traceforge.attribute.log_text import lasting_problems
@@ -91,3 +93,50 @@ def test_connections_of_a_log_that_begins_behind_its_inits_are_counted() -> None
         rows = rows_of(store, "SELECT source_id, code, count, first_at FROM meta.issue WHERE stage = 'fabric'")
 
     assert rows == [(0, "nccl_link_unplaced", 2, "line 2")]
+
+
+def _late_pair() -> list[Process]:
+    """Two hosts whose log begins behind the inits: each connection between them is logged at both ends."""
+    first, second = Process(0, host="a").says("Connected all trees"), Process(1, host="b").says("Connected all trees")
+    return [first.sends(1, "NET/IB/0").receives(1, "NET/IB/0"), second.sends(0, "NET/IB/0").receives(0, "NET/IB/0")]
+
+
+def test_connections_of_logs_that_all_begin_late_are_judged_but_name_no_communicator() -> None:
+    with fabric_of(_late_pair()) as store:
+        assert rows_of(store, "SELECT code, ranks FROM fabric.finding") == [("gdr_off", [])]
+        assert rows_of(store, "SELECT rank, host, identity, global_rank_origin FROM fabric.member ORDER BY ALL") == [
+            (0, "a", "implied", "unknown"),
+            (1, "b", "implied", "unknown"),
+        ]
+        assert rows_of(store, "SELECT source_host, target_host FROM fabric.edge") == [("a", "b"), ("b", "a")]
+        assert rows_of(store, "SELECT DISTINCT origin FROM fabric.link") == [("implied",)]
+        assert rows_of(store, "FROM fabric.communicator") == []
+        assert rows_of(store, "FROM fabric.ring") == []
+        assert rows_of(store, ISSUES) == [("nccl_communicator_implied", 2)]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        # The same rank in a second process, as of another communicator.
+        [Process(1, host="c").sends(0, "NET/IB/0")],
+        # A process that is two ranks.
+        [Process(2, host="c").sends(0, "P2P/IPC").sends(2, "P2P/IPC", rank=3)],
+        # The same connection in two ways.
+        [Process(2, host="c").sends(3, "P2P/IPC").sends(3, "NET/IB/0")],
+    ],
+)
+def test_connections_of_several_communicators_that_no_log_names_are_not_judged(more: list[Process]) -> None:
+    with fabric_of(_late_pair(), more) as store:
+        assert rows_of(store, "FROM fabric.edge") == []
+        assert {code for code, _ in rows_of(store, ISSUES)} == {"nccl_link_unplaced"}
+
+
+def test_a_connection_that_states_its_communicator_needs_no_init() -> None:
+    # given RCCL, which prints the communicator behind each connection
+    tail = "comm 0xa0 nRanks 02 busId 1000"
+    late = [Process(0).says(f"Channel 00/0 : 0[0] -> 1[0] via SHM/direct/direct {tail}")]
+
+    with fabric_of(late) as store:
+        assert rows_of(store, "SELECT rank_count, member_count, ranks FROM fabric.communicator") == [(2, 1, None)]
+        assert rows_of(store, "SELECT path_class, source_host FROM fabric.edge") == [("shared_memory", "a")]

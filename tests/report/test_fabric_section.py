@@ -57,6 +57,33 @@ def test_logs_alone_get_a_verdict_that_promises_no_delay(without_gdr: Report) ->
     assert without_gdr.summary["findings"] == []
 
 
+def _summary(*processes: Process) -> tuple[str, object]:
+    """The tile of communicators, and what machines get."""
+    report = report_on(list(processes))
+    tile = re.search(r" Communicators (.*?) NCCL version", words_of(report, "fabric"))
+    assert tile is not None
+    fabric = report.summary["fabric"]
+    assert isinstance(fabric, dict)
+    return tile[1].replace("\N{NO-BREAK SPACE}", " "), fabric["communicators"]
+
+
+def test_calls_alone_do_not_tell_how_many_communicators_there_are() -> None:
+    # given calls of three processes, each with a pointer of its own: they may be of one communicator, or of three
+    calls = [Process(rank).calls(comm=0xA0 + rank, size=4) for rank in range(3)]
+
+    assert _summary(*calls) == ("not known at least 1: no line names them all; the largest has 4", None)
+
+
+def test_connections_alone_do_not_tell_how_many_communicators_there_are() -> None:
+    late = [Process(rank).says("Connected all trees").sends(1 - rank, "P2P/CUMEM") for rank in range(2)]
+
+    assert _summary(*late) == ("not known at least 1: no line names them all; their sizes are not known", None)
+
+
+def test_calls_of_one_process_on_two_pointers_are_of_two_communicators() -> None:
+    assert _summary(Process(0).calls(comm=0xA0).calls(comm=0xB0)) == ("2 0 with all ranks; the largest has 2", 2)
+
+
 def test_machines_get_the_findings_with_their_place(without_gdr: Report) -> None:
     fabric = without_gdr.summary["fabric"]
 

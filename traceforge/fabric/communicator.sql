@@ -1,4 +1,4 @@
--- NCCL's communicators, joined across logs: one row per communicator.
+-- NCCL's communicators, joined across logs: one row per communicator that some log names.
 -- Scope: run
 CREATE OR REPLACE TABLE fabric.communicator (
   -- Joins meta.run.run_id.
@@ -60,6 +60,7 @@ gathered AS (
   FROM fabric.member AS m
   JOIN raw.nccl_communicator AS c USING (source_id, handle_id)
   LEFT JOIN timed AS t USING (source_id, handle_id)
+  WHERE m.identity <> 'implied'
   GROUP BY m.run_id, m.communicator_id
 )
 SELECT

@@ -9,7 +9,8 @@ CREATE OR REPLACE TABLE fabric.link (
   record_id,
   -- Joins raw.nccl_communicator.handle_id within the source.
   handle_id,
-  -- stated, init or only (as in raw.nccl_link.handle_origin), call (previous call), ends (by its two ends).
+  -- stated, init or only (as in raw.nccl_link.handle_origin), call (previous call), ends (by its two ends), implied (the
+  -- only one that the process's connections show).
   origin
 ) AS
 WITH late AS (
@@ -52,12 +53,20 @@ by_ends AS (
     AND (a.host = b.host) = (l.transport IN ('P2P', 'SHM'))
   GROUP BY l.source_id, l.record_id
   HAVING COUNT(DISTINCT a.handle_id) = 1
+),
+implied AS (
+  SELECT l.source_id, l.record_id, m.handle_id
+  FROM late AS l
+  JOIN fabric.process AS p ON p.source_id = l.source_id AND p.process_id = l.process_id
+  JOIN fabric.member AS m
+    ON m.source_id = l.source_id AND m.process = p.process AND m.rank = l.own_rank AND m.identity = 'implied'
 )
 SELECT source_id, record_id, handle_id, handle_origin FROM raw.nccl_link WHERE handle_id IS NOT NULL
 UNION ALL
-SELECT l.source_id, l.record_id, COALESCE(c.handle_id, e.handle_id),
-  CASE WHEN c.handle_id IS NOT NULL THEN 'call' ELSE 'ends' END
+SELECT l.source_id, l.record_id, COALESCE(c.handle_id, e.handle_id, i.handle_id),
+  CASE WHEN c.handle_id IS NOT NULL THEN 'call' WHEN e.handle_id IS NOT NULL THEN 'ends' ELSE 'implied' END
 FROM late AS l
 LEFT JOIN by_call AS c USING (source_id, record_id)
 LEFT JOIN by_ends AS e USING (source_id, record_id)
-WHERE COALESCE(c.handle_id, e.handle_id) IS NOT NULL
+LEFT JOIN implied AS i USING (source_id, record_id)
+WHERE COALESCE(c.handle_id, e.handle_id, i.handle_id) IS NOT NULL

@@ -52,9 +52,21 @@ GROUP BY s.run_id, l.source_id
 ORDER BY s.run_id, l.source_id
 """
 
+_IMPLIED = """
+SELECT run_id, COUNT(DISTINCT process) AS processes, ARG_MIN(line, (source_id, line)) AS line, MIN(source_id) AS source
+FROM fabric.member
+WHERE identity = 'implied'
+GROUP BY run_id
+ORDER BY run_id
+"""
+
 
 def add_issues(store: Store) -> None:
     """Issues of runs whose logs are of other processes than their timelines, or of a part, or place no connections."""
+    for run_id, processes, line, source_id in store.query(_IMPLIED).iter_rows():
+        detail = "the logs name no communicator: what these processes connect is taken for that of one, of unknown size"
+        implied = Issue("nccl_communicator_implied", "info", processes, f"line {line}", detail)
+        store.append("meta.issue", issue_rows(run_id, source_id, "fabric", [implied]))
     for run_id, source_id, links, line in store.query(_UNPLACED).iter_rows():
         detail = "connections of no communicator that the log names are in raw.nccl_link, and not judged"
         unplaced = Issue("nccl_link_unplaced", "info", links, f"line {line}", detail)

@@ -2,7 +2,8 @@
 
 Idea: a pointer identifies a communicator within its process only; across processes it is the id that NCCL prints since
 2.18, the parent, color and order of a split, or else size, order and location of the members, or the ranks that one
-lacks. The rank in the job is what the launcher states, or the rank in the communicator that spans all processes.
+lacks. The rank in the job is what the launcher states, or the rank in the communicator that spans all processes. Where
+no log of a run states the size of a communicator, as all begin late, each process is a member by its connections alone.
 Not handled: inferred communicators whose members are initialised in different orders; their ranks stay `alone`.
 """
 
@@ -26,6 +27,41 @@ WHERE c.rank_count IS NOT NULL
 ORDER BY p.run_id, c.source_id, c.handle_id
 """
 
+# Where each process connects as one rank, no two as the same, and each connection goes one way, it is one communicator.
+_IMPLIED = """
+WITH sized AS (
+  SELECT s.run_id
+  FROM raw.nccl_communicator AS c
+  JOIN meta.source AS s USING (source_id)
+  WHERE c.rank_count IS NOT NULL
+),
+connected AS (
+  SELECT p.run_id, p.process, p.host, p.stated_rank, r.line, l.*,
+    CASE WHEN l.direction = 'receive' THEN l.target_rank ELSE l.source_rank END AS rank,
+    (l.channel, l.connection_index, l.source_rank, l.target_rank, COALESCE(l.direction, 'send')) AS place
+  FROM raw.nccl_link AS l
+  JOIN raw.nccl_record AS r USING (source_id, record_id)
+  JOIN fabric.process AS p ON p.source_id = l.source_id AND p.process_id = r.process_id
+  WHERE l.source_rank IS NOT NULL AND l.target_rank IS NOT NULL
+),
+plain AS (
+  SELECT run_id
+  FROM connected
+  WHERE run_id NOT IN (SELECT z.run_id FROM sized AS z)
+  GROUP BY run_id
+  HAVING COUNT(DISTINCT (process, source_id, handle_id)) = COUNT(DISTINCT rank)
+    AND COUNT(DISTINCT (process, rank)) = COUNT(DISTINCT process)
+    AND COUNT(DISTINCT place) = COUNT(DISTINCT (place, transport, network, nic))
+)
+SELECT run_id, source_id, COALESCE(MIN(handle_id), MIN(record_id)) AS handle_id, process, MIN(host), MIN(stated_rank),
+  NULL AS comm_pointer, NULL AS comm_hash, MIN(rank), NULL AS rank_count, NULL AS device, NULL AS pci_address,
+  NULL AS parent_pointer, NULL AS split_color, MIN(line)
+FROM connected
+JOIN plain USING (run_id)
+GROUP BY run_id, source_id, process
+ORDER BY run_id, source_id, handle_id
+"""
+
 _COLUMNS = (
     "run_id", "communicator_id", "rank", "global_rank", "global_rank_origin", "identity", "source_id", "handle_id",
     "process", "host", "device", "pci_address", "line",
@@ -44,6 +80,7 @@ class CommunicatorHandle:
     Attributes:
         key: equal for all members of one communicator; determined step by step.
         identity: how it was determined, as in fabric.member.
+        rank_count: None where connections alone imply it.
     """
 
     run_id: int
@@ -55,7 +92,7 @@ class CommunicatorHandle:
     comm_pointer: int | None
     comm_hash: str | None
     rank: int | None
-    rank_count: int
+    rank_count: int | None
     device: int | None
     pci_address: str | None
     parent_pointer: int | None
@@ -81,7 +118,7 @@ class GlobalRanks:
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """One row per member of a communicator, over all runs, some at a time."""
     handles: dict[int, list[CommunicatorHandle]] = defaultdict(list)
-    for row in store.query(_HANDLES).iter_rows():
+    for row in (*store.query(_HANDLES).iter_rows(), *store.query(_IMPLIED).iter_rows()):
         handles[row[0]].append(CommunicatorHandle(*row))
     found = (row for run_handles in handles.values() for row in _members(run_handles))
     while some := list(islice(found, _ROWS_AT_ONCE)):
@@ -92,7 +129,7 @@ def _members(handles: list[CommunicatorHandle]) -> Iterator[tuple[object, ...]]:
     _identify(handles)
     ranks = global_ranks(handles)
     first: dict[Hashable, int] = {}
-    for handle in sorted(handles, key=lambda own: (-own.rank_count, own.source_id, own.handle_id)):
+    for handle in sorted(handles, key=lambda own: (-(own.rank_count or 0), own.source_id, own.handle_id)):
         first.setdefault(handle.key, len(first))
     for handle in sorted(handles, key=lambda own: (first[own.key], own.rank is None, own.rank or 0)):
         global_rank = ranks.by_slot.get(handle.slot)
@@ -105,10 +142,13 @@ def _members(handles: list[CommunicatorHandle]) -> Iterator[tuple[object, ...]]:
 
 def _identify(handles: list[CommunicatorHandle]) -> None:
     """Give each handle the key of its communicator."""
+    for handle in handles:
+        if handle.rank_count is None:
+            handle.key, handle.identity = "implied", "implied"
     _by_hash(handle for handle in handles if handle.comm_hash is not None)
     _by_split(handles)
     _by_vacancy(handles)
-    for size in sorted({handle.rank_count for handle in handles}):
+    for size in sorted({handle.rank_count for handle in handles if handle.rank_count is not None}):
         open_ = [handle for handle in handles if handle.key is None and handle.rank_count == size]
         _by_location(size, open_)
 
@@ -139,8 +179,8 @@ def _by_split(handles: list[CommunicatorHandle]) -> None:
 
 def _by_vacancy(handles: list[CommunicatorHandle]) -> None:
     """Ranks whose line of init was torn before the hash, where the only communicator of that size lacks just these."""
-    known: dict[int, dict[Hashable, set[int | None]]] = defaultdict(lambda: defaultdict(set))
-    nameless: dict[int, list[CommunicatorHandle]] = defaultdict(list)
+    known: dict[int | None, dict[Hashable, set[int | None]]] = defaultdict(lambda: defaultdict(set))
+    nameless: dict[int | None, list[CommunicatorHandle]] = defaultdict(list)
     for handle in handles:
         if handle.key is not None:
             known[handle.rank_count][handle.key].add(handle.rank)
@@ -177,7 +217,7 @@ def global_ranks(handles: list[CommunicatorHandle]) -> GlobalRanks:
     has_one_device = len({process for process, _ in slots}) == len(slots)
     if len(stated) == len(slots) == len(set(stated.values())) and has_one_device:
         return GlobalRanks("launcher", stated)
-    largest = max((handle.rank_count for handle in handles), default=0)
+    largest = max((handle.rank_count or 0 for handle in handles), default=0)
     spanning = {(handle.slot, handle.rank) for handle in handles if handle.rank_count == largest}
     by_slot = {slot: rank for slot, rank in spanning if rank is not None}
     if len(by_slot) == len(spanning) == len(set(by_slot.values())):

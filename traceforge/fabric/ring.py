@@ -53,8 +53,11 @@ def rows(store: Store) -> pl.DataFrame:
         for run_id, number, channel, rank, next_rank in store.rows(query):
             found[run_id, number, channel][origin][rank] = next_rank
     for run_id, number, channel, ranks in store.rows(_ORDERS):
-        found[run_id, number, channel]["order"] = _successors(ranks, sizes[run_id, number])
-    result = [row for place in sorted(found) for row in _ring(place, found[place], sizes[place[:2]])]
+        if (run_id, number) in sizes:
+            found[run_id, number, channel]["order"] = _successors(ranks, sizes[run_id, number])
+    # Of a communicator whose size is not known, none can be told to be whole.
+    places = [place for place in sorted(found) if place[:2] in sizes]
+    result = [row for place in places for row in _ring(place, found[place], sizes[place[:2]])]
     return pl.DataFrame(result, schema=_COLUMNS, orient="row", infer_schema_length=None)
 
 

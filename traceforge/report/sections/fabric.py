@@ -78,11 +78,7 @@ def _tiles(facts: Row) -> Tiles:
     versions = clean(facts["versions"] or "not stated", 60)
     tiles = [
         Tile(count(facts["processes"]), "Processes logged", f"on {plural(facts['hosts'], 'host')}"),
-        Tile(
-            count(facts["communicators"]),
-            "Communicators",
-            f"{count(facts['complete'])} with all ranks; the largest has {count(facts['largest'] or 0)}",
-        ),
+        _communicators(facts),
         Tile(versions, "NCCL version"),
         Tile(
             cautious_percent(facts["understood_share"]),
@@ -93,6 +89,15 @@ def _tiles(facts: Row) -> Tiles:
     if facts["direct_share"] is not None:
         tiles.append(Tile(percent(facts["direct_share"]), "Network connections with GPU Direct RDMA"))
     return Tiles(tiles, ["sections/fabric"])
+
+
+def _communicators(facts: Row) -> Tile:
+    """How many there are: several that no line names may be one, and connections alone tell of one at least."""
+    largest = f"the largest has {count(facts['largest'] or 0)}"
+    if facts["least"] == facts["communicators"]:
+        return Tile(count(facts["least"]), "Communicators", f"{count(facts['complete'])} with all ranks; {largest}")
+    sizes = largest if facts["largest"] else "their sizes are not known"
+    return Tile("not known", "Communicators", f"at least {count(facts['least'])}: no line names them all; {sizes}")
 
 
 def _findings(rows: list[Row], context: Context) -> list[Block]:
@@ -200,7 +205,7 @@ def _summarise(context: Context) -> dict[str, object]:
     return {
         "fabric": {
             "processes": facts["processes"],
-            "communicators": facts["communicators"],
+            "communicators": facts["communicators"] if facts["least"] == facts["communicators"] else None,
             "findings": findings,
         }
     }

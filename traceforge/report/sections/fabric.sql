@@ -9,6 +9,12 @@ SELECT
    FROM fabric.process WHERE run_id = $run_id) AS versions,
   (SELECT COUNT(*) FROM fabric.communicator WHERE run_id = $run_id) AS communicators,
   (SELECT COUNT(*) FROM fabric.communicator WHERE run_id = $run_id AND is_complete) AS complete,
+  -- Those that no line names are at least as many as one process takes part in: those of several may be the same.
+  (SELECT COUNT(DISTINCT communicator_id) FILTER (WHERE identity NOT IN ('alone', 'implied'))
+   FROM fabric.member WHERE run_id = $run_id)
+  + COALESCE((SELECT MAX(own) FROM (
+      SELECT COUNT(DISTINCT communicator_id) AS own FROM fabric.member
+      WHERE run_id = $run_id AND identity IN ('alone', 'implied') GROUP BY process)), 0) AS least,
   (SELECT MAX(rank_count) FROM fabric.communicator WHERE run_id = $run_id) AS largest,
   (SELECT STRING_AGG(DISTINCT global_rank_origin, ', ' ORDER BY global_rank_origin)
    FROM fabric.member WHERE run_id = $run_id) AS rank_origins,

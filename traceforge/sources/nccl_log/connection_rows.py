@@ -55,7 +55,8 @@ class ConnectionRows:
         """The handle of a connection, and how it is known."""
         pointer = address(match.groupdict().get("comm_pointer") or "")
         if pointer is not None:
-            handle = self._communicators.at(record.at, pointer)
+            facts = {"rank": own_rank, "rank_count": fitting(integer(match["rank_count"]), "i32")}
+            handle = self._communicators.describe(record.at, pointer, facts)
             return handle, "stated" if handle else None
         handle = self._communicators.during_init(record.at, opens=False)
         if handle is not None:
