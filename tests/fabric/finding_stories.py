@@ -46,6 +46,16 @@ def unconnected() -> Pair:
     return [Process(rank, host="ab"[rank]).says(reason).init() for rank in range(2)]
 
 
+def fallen_back(*, nodes: int = 2) -> Pair:
+    """Two ranks whose plug-in for EFA does not start; the log ends before they connect."""
+    processes = [Process(rank, host="ab"[rank % nodes], device=rank // nodes) for rank in range(2)]
+    for process in processes:
+        for text in ("Unable to find a protocol that worked.  Failing initialization.", "Initializing plugin failed"):
+            process.lines.append(process.head.replace("INFO", f"WARN NET/OFI {text}").rstrip())
+        process.says("NET/IB : No device found.", "Using network Socket").init()
+    return processes
+
+
 def far() -> Pair:
     first, second = pair()
     first.says("=== System : maxBw 24.0 totalBw 24.0 ===", "GPU/0-10000 :NET/0-0 (5/12.0/SYS) NET/0-1 (3/24.0/PIX) ")
@@ -331,6 +341,11 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "gdr_refused": (
         unconnected,
         "On 2 hosts, such as a (ranks 0\N{EN DASH}1), the network's plug-in does without",
+        [0, 1],
+    ),
+    "plugin_failed": (
+        fallen_back,
+        "a protocol that worked.  Failing initialization: its nodes communicate over TCP sockets.",
         [0, 1],
     ),
     "rail_mismatch": (rails, "mlx5_0 to 1", []),

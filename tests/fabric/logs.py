@@ -17,11 +17,11 @@ class Process:
 
     def __init__(self, rank: int, *, host: str = "a", device: int = 0, prefix: str = "") -> None:
         self.rank, self.host, self.device = rank, host, device
-        self._head = f"{prefix}{host}:{1000 + rank}:{1000 + rank} [{device}] NCCL INFO "
+        self.head = f"{prefix}{host}:{1000 + rank}:{1000 + rank} [{device}] NCCL INFO "
         self.lines: list[str] = []
 
     def says(self, *messages: str) -> "Process":
-        self.lines += [self._head + message for message in messages]
+        self.lines += [self.head + message for message in messages]
         return self
 
     def init(

@@ -75,7 +75,7 @@ ALONE = {
     "attempts": ("failed_call", "problem"),
     "Cuda failure 700 'an illegal memory access was encountered'": ("failed_call", "notice"),
     "Error while creating shared memory segment /dev/shm/nccl-Ab12 (size 9637888)": ("warned", "notice"),
-    "Error: network IBext not found.": ("warned", "notice"),
+    "Error: network IBext not found.": ("gave_up", "problem"),
 }
 
 

@@ -24,7 +24,8 @@ told AS (
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN meta.source AS s USING (source_id)
   GROUP BY s.run_id
-  HAVING BOOL_OR(e.kind IN ('completion_error', 'request_failed', 'duplicate_gpu', 'mismatched_collective', 'mismatched_start'))
+  HAVING BOOL_OR(e.kind IN ('completion_error', 'request_failed', 'duplicate_gpu', 'mismatched_collective',
+      'mismatched_start', 'network_not_found'))
     OR (BOOL_OR(e.kind = 'unwinding') AND BOOL_OR(r.level = 'WARN'))
     OR BOOL_OR(
       e.kind IN ('call_failed', 'cuda_failure') AND r.level = 'WARN' AND fabric.warns_alone(e.source_id, r.process_id)

@@ -48,7 +48,9 @@ reason AS (
         'async_event', 'device_failed')
   )
   UNION ALL
-  SELECT *, NULL FROM event WHERE kind IN ('duplicate_gpu', 'mismatched_collective', 'mismatched_start') AND level = 'WARN'
+  SELECT *, NULL
+  FROM event
+  WHERE kind IN ('duplicate_gpu', 'mismatched_collective', 'mismatched_start', 'network_not_found') AND level = 'WARN'
 )
 SELECT
   w.run_id, 'host' AS subject_kind, w.host AS subject,
@@ -62,7 +64,9 @@ SELECT
       || 'of an earlier attempt, or of another job with the same address, still live, and whether all have the same '
       || 'version of NCCL.'
     WHEN 'shared_memory' THEN 'See whether the host, or the container, has enough shared memory (/dev/shm, --shm-size).'
-    WHEN 'network_not_found' THEN 'See whether the plug-in that NCCL_NET names can be loaded on this host.'
+    WHEN 'network_not_found' THEN 'NCCL found no network that works. Where NCCL_NET, also in the file that NCCL_CONF_FILE '
+      || 'names, asks for one, it takes no other: its plug-in, libibverbs with the driver of the NIC, and the devices '
+      || '(/dev/infiniband) must be in the container. Otherwise see which interfaces NCCL_SOCKET_IFNAME allows.'
   END AS next_step,
   LIST(DISTINCT m.global_rank) AS ranks, 'error message' AS basis,
   MIN((w.source_id, w.line)) AS first, COUNT(DISTINCT (w.source_id, w.record_id)) AS citation_count

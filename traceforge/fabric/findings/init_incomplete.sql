@@ -35,7 +35,8 @@ failed AS (
   FROM raw.nccl_event AS e
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
-  WHERE e.kind IN ('unwinding', 'duplicate_gpu', 'mismatched_start', 'call_failed', 'cuda_failure', 'shared_memory')
+  WHERE e.kind IN ('unwinding', 'duplicate_gpu', 'mismatched_start', 'network_not_found', 'call_failed', 'cuda_failure',
+    'shared_memory')
 ),
 made AS (
   SELECT run_id, communicator_id, ANY_VALUE(rank_count) AS size, COUNT(DISTINCT rank) AS seen,

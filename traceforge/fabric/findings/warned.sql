@@ -9,7 +9,7 @@ WITH warned AS (
   FROM raw.nccl_event AS e
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
-  WHERE e.kind IN ('warning', 'shared_memory', 'network_not_found', 'no_path') AND r.level = 'WARN'
+  WHERE e.kind IN ('warning', 'shared_memory', 'no_path') AND r.level = 'WARN'
     -- What NCCL gave up on is another finding.
     AND NOT fabric.unwinds_after(e.source_id, r.process_id, r.tid, e.record_id)
 )

@@ -35,7 +35,7 @@ PLUGINS = (
     _plugin("used", "Using", r"Using tuner plugin:? '?(?P<name>[^']+?)'?$", "TUNER"),
     _plugin("used", "Using", r"Using non-device net plugin version (?P<detail>\d+)", "NET"),
     _plugin("initialized", "Initialized", rf"Initialized {_KIND} plugin (?P<name>.+?)$"),
-    _plugin("failed", "Failed", rf"Failed to initialize (?:any )?{_KIND} plugin ?(?P<name>.*?)$"),
+    _plugin("failed", "Failed", rf"Failed to initialize {_KIND} plugin ?(?P<name>.*?)$"),
     _plugin("assigned", "Assigned", rf"Assigned {_KIND} plugin (?P<name>.+?) to comm"),
     _plugin("loaded", "P2P", r"P2P plugin (?P<name>.+?)$", "NET"),
     _plugin("named", "Plugin", r"Plugin name set by env to (?P<name>\S+)", "NET"),

@@ -144,4 +144,12 @@ TROUBLE = (
     _event("no_path", "2.5-2.30", r"Could not find a path for pattern (?P<code>\d+)", word="Could"),
     _event("shared_memory", "2.8-2.30", r"Error(?:: failed to extend| while (?:creating|attaching))", word="Error"),
     _event("network_not_found", "2.8-2.30", r"Error: network .+ not found", word="Error"),
+    _event("network_not_found", "2.27-2.32", r"Failed to initialize any NET plugin", word="Failed"),
+    _event(
+        "plugin_failed",
+        "aws-ofi-nccl",
+        r"NET/\w+ (?:Unable to find a protocol that worked|\S+ initialization failed|Initializing plugin failed"
+        r"|Finalizing already finalized plugin)",
+        word="NET/OFI",
+    ),
 )
