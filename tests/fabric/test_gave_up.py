@@ -4,17 +4,17 @@ import pytest
 
 from tests.fabric.logs import Process, fabric_of
 
-FOUND = "SELECT code, summary FROM fabric.finding WHERE severity = 'problem' ORDER BY code"
+FOUND = "SELECT code, summary FROM fabric.finding WHERE severity = 'problem' ORDER BY code, citation_count DESC"
 
 
-def warning(process: Process, text: str) -> Process:
+def warning(process: Process, text: str, place: str = "init.cc:943") -> Process:
     head = f"{process.host}:{1000 + process.rank}:{1000 + process.rank} [{process.device}]"
-    process.lines.append(f"{head} init.cc:943 NCCL WARN {text}")
+    process.lines.append(f"{head} {place} NCCL WARN {text}")
     return process
 
 
-def found(process: Process) -> list[tuple[str, str]]:
-    with fabric_of([process]) as store:
+def found(*processes: Process) -> list[tuple[str, str]]:
+    with fabric_of(list(processes)) as store:
         return store.query(FOUND).rows()
 
 
@@ -73,7 +73,8 @@ ALONE = {
     "Call to connect to 10.0.0.2<5000> failed : Connection refused": ("failed_call", "notice"),
     "socketPollConnect: connect to 10.0.0.2<50> returned Connection refused, exceeded error retry count after 35 "
     "attempts": ("failed_call", "problem"),
-    "Cuda failure 700 'an illegal memory access was encountered'": ("failed_call", "notice"),
+    "Cuda failure 1 'invalid argument'": ("failed_call", "notice"),
+    "Cuda failure 700 'an illegal memory access was encountered'": ("failed_call", "problem"),
     "Error while creating shared memory segment /dev/shm/nccl-Ab12 (size 9637888)": ("warned", "notice"),
     "Error: network IBext not found.": ("gave_up", "problem"),
 }
@@ -90,27 +91,53 @@ def test_a_warning_is_told_where_the_log_holds_warnings_alone(text: str) -> None
 
 def test_a_warning_alone_is_a_problem_where_an_exception_ends_the_job() -> None:
     # given vLLM's words of the exception
-    process = warning(Process(0), "Cuda failure 700 'an illegal memory access was encountered'")
+    process = warning(Process(0), "Cuda failure 1 'invalid argument'")
     process.lines.append("RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)")
 
-    assert found(process) == [
-        ("failed_call", "1 call failed on host a: Cuda failure 700 'an illegal memory access was encountered'")
-    ]
+    assert found(process) == [("failed_call", "1 call failed on host a: Cuda failure 1 'invalid argument'")]
 
 
 STEPS = {
     "Call to posix_fallocate failed : No space left on device": "enough shared memory",
     "Call to ibv_create_cq failed with error Cannot allocate memory": "limit of locked memory",
     "Call to recv from b<5> failed : Connection reset by peer": "the log of the rank at the other end",
+    "Cuda failure 2 'out of memory'": "Leave memory of the GPU for NCCL",
+    "Cuda failure 719 'unspecified launch failure'": "Xid errors",
+    "Cuda failure 801 'operation not supported'": "IMEX",
 }
 
 
 @pytest.mark.parametrize("text", STEPS)
 def test_what_to_do_depends_on_the_call_that_failed(text: str) -> None:
-    process = warning(Process(0), text).says("transport/shm.cc:101 -> 2")
+    process = warning(Process(0), text, "transport/nvls.cc:91").says("transport.cc:30 -> 2")
 
     with fabric_of([process]) as store:
         ((code, step),) = store.query("SELECT code, next_step FROM fabric.finding").rows()
 
     assert code == "failed_call"
     assert STEPS[text] in step
+
+
+def test_each_function_that_fails_on_a_host_is_told() -> None:
+    # given two processes of a host that fail alike, of which one fails otherwise, too
+    process, other = Process(0), Process(1)
+    for one in (process, other):
+        warning(one, "Call to posix_fallocate failed : No space left on device")
+    warning(process, "Call to ibv_create_cq failed with error Cannot allocate memory")
+
+    for one in (process, other):
+        one.says("transport.cc:30 -> 2")
+
+    assert found(process, other) == [
+        ("failed_call", "2 calls failed on host a: Call to posix_fallocate failed : No space left on device"),
+        ("failed_call", "1 call failed on host a: Call to ibv_create_cq failed with error Cannot allocate memory"),
+    ]
+
+
+def test_what_fails_after_the_device_is_no_finding_of_its_own() -> None:
+    process = warning(Process(0), "Cuda failure 700 'an illegal memory access was encountered'")
+    warning(process, "Call to recv from 10.0.0.2<5000> failed : Connection reset by peer")
+
+    assert [words for _, words in found(process)] == [
+        "1 call failed on host a: Cuda failure 700 'an illegal memory access was encountered'"
+    ]
