@@ -141,3 +141,13 @@ def test_what_fails_after_the_device_is_no_finding_of_its_own() -> None:
     assert [words for _, words in found(process)] == [
         "1 call failed on host a: Cuda failure 700 'an illegal memory access was encountered'"
     ]
+
+
+def test_nvlink_between_hosts_that_does_not_work_names_its_service() -> None:
+    process = warning(Process(0), "MNNVL (cliqueSize 8) is available but not working on some or all nodes.")
+
+    with fabric_of([process.says("init.cc:1044 -> 3")]) as store:
+        ((code, step),) = store.query("SELECT code, next_step FROM fabric.finding").rows()
+
+    assert code == "gave_up"
+    assert "nvidia-imex" in step

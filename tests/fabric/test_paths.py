@@ -143,3 +143,26 @@ def test_a_connection_with_a_socket_at_one_end_is_of_that_rank() -> None:
         rows = store.query("SELECT code, ranks FROM fabric.finding").rows()
 
     assert rows == [("socket_fallback", [1])]
+
+
+def test_nvlink_between_hosts_belongs_to_the_communicator_that_spans_them() -> None:
+    # given a rank that is the first of a pair on its host and of a pair across hosts, and connects after both inits
+    first = Process(0, host="a").init(0).init(0, comm=0xB0, comm_hash="0x2")
+    near, far = Process(1, host="a", device=1).init(1), Process(2, host="b").init(1, comm=0xB0, comm_hash="0x2")
+
+    with fabric_of([first.sends(1, "P2P/MNNVL"), near, far], asked="fabric.edge") as store:
+        rows = store.query("SELECT path_class, source_host, target_host FROM fabric.edge").rows()
+
+    assert rows == [("p2p", "a", "b")]
+
+
+def test_nics_that_ucx_lists_as_those_of_infiniband_are_its_own() -> None:
+    first, second = (Process(rank, host="ab"[rank]).init() for rank in range(2))
+    for process in (first, second):
+        process.says("NET/IB : Using [0]bnxt_re0:1/RoCE ; OOB eth0:10.0.0.1<0>", "Using network UCX")
+        process.sends(1 - process.rank, "NET/UCX/0/GDRDMA")
+
+    with fabric_of([first, second], asked="fabric.nic_load") as store:
+        rows = store.query("SELECT host, name, edge_count FROM fabric.nic_load ORDER BY ALL").rows()
+
+    assert rows == [("a", "bnxt_re0", 1), ("b", "bnxt_re0", 1)]

@@ -51,3 +51,19 @@ def test_where_nvlink_joins_the_devices_host_memory_is_a_problem() -> None:
     ((code, severity, summary),) = rows
     assert (code, severity) == ("p2p_disabled", "problem")
     assert summary.endswith("pass through host memory (ranks 0\N{EN DASH}1), although NVLink joins the GPUs.")
+
+
+def test_what_cuda_does_not_let_is_a_notice_that_says_so() -> None:
+    # given NCCL 2.7, whose init fails before a line states how many ranks there are
+    processes = [Process(rank, device=rank) for rank in range(2)]
+    for process in processes:
+        other = 1 - process.rank
+        process.says(f"Trees [0] {other}/-1/-1->{process.rank}->-1|-1->{process.rank}->{other}/-1/-1")
+        process.says(f"Could not enable P2P between dev {process.rank}(=3d000) and dev {other}(=1a000)")
+        process.says(f"Channel 00 : {process.rank}[3d000] -> {other}[1a000] via direct shared memory")
+
+    with fabric_of(processes) as store:
+        ((code, severity, summary),) = store.query("SELECT code, severity, summary FROM fabric.finding").rows()
+
+    assert (code, severity) == ("p2p_disabled", "notice")
+    assert summary.endswith("; NCCL says: Could not enable P2P between dev 0(=3d000) and dev 1(=1a000).")

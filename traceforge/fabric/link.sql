@@ -14,7 +14,7 @@ CREATE OR REPLACE TABLE fabric.link (
   origin
 ) AS
 WITH late AS (
-  SELECT l.source_id, l.record_id, r.process_id, l.transport,
+  SELECT l.source_id, l.record_id, r.process_id, l.transport, l.mode,
     CASE WHEN l.direction = 'receive' THEN l.target_rank ELSE l.source_rank END AS own_rank,
     CASE WHEN l.direction = 'receive' THEN l.source_rank ELSE l.target_rank END AS other_rank,
     CASE WHEN l.direction = 'receive' THEN l.target_device ELSE l.source_device END AS own_device,
@@ -50,7 +50,8 @@ by_ends AS (
     AND a.rank_count > l.other_rank AND a.handle_id <= l.record_id
   JOIN side AS b ON b.run_id = a.run_id AND b.communicator_id = a.communicator_id AND b.rank = l.other_rank
   WHERE COALESCE(l.own_device = a.device, TRUE) AND COALESCE(l.other_device = b.device, TRUE)
-    AND (a.host = b.host) = (l.transport IN ('P2P', 'SHM'))
+    -- NVLink may join hosts.
+    AND ((a.host = b.host) = (l.transport IN ('P2P', 'SHM')) OR l.mode = 'MNNVL')
   GROUP BY l.source_id, l.record_id
   HAVING COUNT(DISTINCT a.handle_id) = 1
 ),

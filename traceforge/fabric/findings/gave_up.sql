@@ -55,7 +55,10 @@ reason AS (
 SELECT
   w.run_id, 'host' AS subject_kind, w.host AS subject,
   ARG_MIN(w.text, (w.source_id, w.record_id))[:200] AS text,
-  CASE ARG_MIN(w.kind, (w.source_id, w.record_id))
+  CASE WHEN ARG_MIN(w.text, (w.source_id, w.record_id)) LIKE 'MNNVL%'
+    THEN 'See whether nvidia-imex runs on these hosts, all of one NVLink domain, and whether its channels are in the '
+      || 'containers (in Kubernetes a ComputeDomain). NCCL_MNNVL_ENABLE=0 does without, over the network.'
+  ELSE CASE ARG_MIN(w.kind, (w.source_id, w.record_id))
     WHEN 'duplicate_gpu' THEN 'Give each rank a GPU of its own: the local rank must choose the device before NCCL '
       || 'starts (torch.cuda.set_device), or CUDA_VISIBLE_DEVICES must differ.'
     WHEN 'mismatched_collective' THEN 'Find where ranks call different collectives, or with different sizes or types. '
@@ -67,7 +70,7 @@ SELECT
     WHEN 'network_not_found' THEN 'NCCL found no network that works. Where NCCL_NET, also in the file that NCCL_CONF_FILE '
       || 'names, asks for one, it takes no other: its plug-in, libibverbs with the driver of the NIC, and the devices '
       || '(/dev/infiniband) must be in the container. Otherwise see which interfaces NCCL_SOCKET_IFNAME allows.'
-  END AS next_step,
+  END END AS next_step,
   LIST(DISTINCT m.global_rank) AS ranks, 'error message' AS basis,
   MIN((w.source_id, w.line)) AS first, COUNT(DISTINCT (w.source_id, w.record_id)) AS citation_count
 FROM reason AS w

@@ -7,11 +7,13 @@
 -- Next step: Check `nvidia-smi topo -p2p r`, ACS and IOMMU, GPU visibility per process, and NCCL_P2P_DISABLE and
 --   NCCL_P2P_LEVEL.
 WITH RECURSIVE refused AS (
-  SELECT p.run_id, MIN(e.text) AS text
+  -- GPUs that could, and those that CUDA does not let.
+  SELECT p.run_id, MIN(e.text) FILTER (e.kind = 'p2p_disabled') AS text,
+    MIN(e.text) FILTER (e.kind = 'p2p_unavailable') AS unavailable
   FROM raw.nccl_event AS e
   JOIN raw.nccl_record AS r USING (source_id, record_id)
   JOIN fabric.process AS p ON p.source_id = e.source_id AND p.process_id = r.process_id
-  WHERE e.kind = 'p2p_disabled'
+  WHERE e.kind IN ('p2p_disabled', 'p2p_unavailable')
   GROUP BY p.run_id
 ),
 setting AS (
@@ -84,7 +86,8 @@ SELECT
   END AS severity,
   COALESCE('; ' || MIN(s.text) || ' is set', '; NCCL says: ' || RTRIM(MIN(f.text), '. '),
     CASE WHEN COUNT(*) FILTER (WHERE e.path_class = 'p2p') = 0 AND COUNT(j.run_id) > 0
-      THEN ', although NVLink joins the GPUs' END, '') AS reason,
+      THEN ', although NVLink joins the GPUs' END,
+    '; NCCL says: ' || RTRIM(MIN(f.unavailable), '. '), '') AS reason,
   MIN((e.source_id, e.line)) FILTER (WHERE e.path_class = 'shared_memory') AS first,
   COUNT(*) FILTER (WHERE e.path_class = 'shared_memory') AS citation_count
 FROM fabric.edge AS e
