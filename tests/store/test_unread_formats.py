@@ -67,6 +67,9 @@ COMMANDS = {
     "smi.xml": (b'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n', "--query-gpu"),
     "smi.txt": (b"Tue Nov 24\n+-----+\n| NVIDIA-SMI 550.90 |\n", "--query-gpu"),
     "noheader.csv": (b"2026/09/11 04:19:41.982, 0, 1410 MHz\n", "--query-gpu"),
+    "heads.log": (b"[lib] load RCCL\nnode [0] NCCL INFO Kernel version: 6.8\n", "host:pid:tid"),
+    "warnings.log": (b"\n[2026-08-23 09:56:59] node [1] src/p2p.cc:256 NCCL WARN call failed\n", "host:pid:tid"),
+    "bare.log": (b"training begins\nNCCL INFO Using network Socket\n", "host:pid:tid"),
     "metrics": (b"# HELP DCGM_FI_DEV_SM_CLOCK SM clock\n", "query_range"),
 }
 
@@ -80,7 +83,7 @@ def test_a_file_is_told_by_name_or_content(tmp_path: Path, name: str) -> None:
 
 
 def test_files_of_no_known_format_and_those_that_are_gone_get_no_advice(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("a, b\n1, 2\n# gpus are slow")
+    (tmp_path / "notes.txt").write_text("a, b\n1, 2\n# gpus are slow\nlines = grep('NCCL INFO Using network')")
 
     assert unread_hint([tmp_path / "notes.txt", tmp_path / "none"]) == ""
 

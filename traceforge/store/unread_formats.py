@@ -135,6 +135,11 @@ _FORMATS = (
         "a scrape tells of one moment: ask Prometheus for a range (/api/v1/query_range) and keep its JSON",
         begins=rb"# (?:HELP|TYPE) (?:DCGM_FI_|node_)",
     ),
+    _UnreadFormat(
+        "NCCL's lines in {name} lost their heads (host:pid:tid [device] NCCL INFO), which say whose they are: give the "
+        "log as NCCL wrote it (NCCL_DEBUG_FILE), with other names for the hosts where theirs are secret",
+        begins=rb"(?:.*\n)?(?:\[[^\]\n]*\] )?(?:[\w.-]+ )?(?:\[\d+\] )?(?:\S+:\d+ )?NCCL (?:INFO|WARN) \w",
+    ),
 )
 
 
