@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tests.fabric.logs import Process
+from tests.fabric.network_stories import fallen_back, joined_by_nvlink
 
 GDR = "NET/IB/{}/GDRDMA"
 Pair = list[Process]
@@ -44,16 +45,6 @@ def unconnected() -> Pair:
     """Two hosts over EFA, whose logs end with the init."""
     reason = "NET/OFI Could not disable CUDA API usage for HMEM, disabling GDR"
     return [Process(rank, host="ab"[rank]).says(reason).init() for rank in range(2)]
-
-
-def fallen_back(*, nodes: int = 2) -> Pair:
-    """Two ranks whose plug-in for EFA does not start; the log ends before they connect."""
-    processes = [Process(rank, host="ab"[rank % nodes], device=rank // nodes) for rank in range(2)]
-    for process in processes:
-        for text in ("Unable to find a protocol that worked.  Failing initialization.", "Initializing plugin failed"):
-            process.lines.append(process.head.replace("INFO", f"WARN NET/OFI {text}").rstrip())
-        process.says("NET/IB : No device found.", "Using network Socket").init()
-    return processes
 
 
 def far() -> Pair:
@@ -356,6 +347,11 @@ STORIES: dict[str, tuple[Callable[[], Pair], str, list[int]]] = {
     "p2p_disabled": (through_memory, "NCCL_P2P_DISABLE=1 is set", [0, 1]),
     "ring_across_numa": (across_numa, "4 times where 2 would do", [0, 1, 2, 3]),
     "few_channels": (few_channels, "4 channels for collectives; NCCL_MAX_NCHANNELS=4 is set", []),
+    "nvlink_unused": (
+        joined_by_nvlink,
+        "2 connections between hosts that NVLink joins, such as a and b, run over the network",
+        [0, 1],
+    ),
     "nvls_lost": (no_nvls, "1 of 2 processes", [1]),
     "environment_differs": (environments, "NCCL_BUFFSIZE differs", [1]),
     "environment_missing": (

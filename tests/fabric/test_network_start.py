@@ -1,7 +1,7 @@
 """Networks that NCCL cannot start, and what it does without them."""
 
-from tests.fabric.finding_stories import Pair, fallen_back
 from tests.fabric.logs import Process, fabric_of
+from tests.fabric.network_stories import fallen_back
 from tests.given import rows_of
 
 FINDINGS = "SELECT code, severity FROM fabric.finding ORDER BY finding_id"
@@ -25,7 +25,7 @@ def test_a_plug_in_that_does_not_start_is_a_notice_where_the_nodes_are_not_known
 def test_connections_over_sockets_say_that_the_plug_in_did_not_start() -> None:
     # given the same two nodes, which connect
     first, second = fallen_back()
-    both: Pair = [first.sends(1, "NET/Socket/0"), second.receives(0, "NET/Socket/0")]
+    both = [first.sends(1, "NET/Socket/0"), second.receives(0, "NET/Socket/0")]
 
     with fabric_of(both) as store:
         assert rows_of(store, FINDINGS) == [("socket_fallback", "problem")]

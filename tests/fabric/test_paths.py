@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fabric.logs import Process, fabric_of
+from tests.fabric.network_stories import joined_by_nvlink
 from traceforge.fabric.ring import is_closed, longest_walk
 
 GDR = "NET/IB/{}/GDRDMA"
@@ -166,3 +167,13 @@ def test_nics_that_ucx_lists_as_those_of_infiniband_are_its_own() -> None:
         rows = store.query("SELECT host, name, edge_count FROM fabric.nic_load ORDER BY ALL").rows()
 
     assert rows == [("a", "bnxt_re0", 1), ("b", "bnxt_re0", 1)]
+
+
+@pytest.mark.parametrize(
+    ("domains", "state", "codes"),
+    [("77", 3, ["nvlink_unused"]), ("79", 3, []), ("00", 3, []), ("77", 2, [])],
+    ids=["one rack", "two racks", "no such machines", "not made"],
+)
+def test_nvlink_joins_hosts_of_one_domain_alone(domains: str, state: int, codes: list[str]) -> None:
+    with fabric_of(joined_by_nvlink(domains=domains, state=state), asked="fabric.finding") as store:
+        assert store.query("SELECT code FROM fabric.finding")["code"].to_list() == codes

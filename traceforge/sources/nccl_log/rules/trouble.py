@@ -126,6 +126,7 @@ TROUBLE = (
         anchor=" -> ",
     ),
     _event("p2p_disabled", "2.8-2.30", r"P2P is disabled between", word="P2P"),
+    _event("nvlink_domain", "2.20-2.32", r"MNNVL busId \S+ fabric UUID \S+ cliqueId \S+ state \d+", word="MNNVL"),
     _event("p2p_unavailable", "2.4-2.12, where CUDA has none", r"Could not enable P2P between dev", word="Could"),
     _event("duplicate_gpu", "2.5-2.30", r"Duplicate GPU detected", word="Duplicate"),
     _event("mismatched_collective", "2.4", r"Mismatched collective detected", word="Mismatched"),
