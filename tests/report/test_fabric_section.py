@@ -80,6 +80,10 @@ def test_connections_alone_do_not_tell_how_many_communicators_there_are() -> Non
     assert _summary(*late) == ("not known at least 1: no line names them all; their sizes are not known", None)
 
 
+def test_a_log_may_name_no_communicator_at_all() -> None:
+    assert _summary(Process(0).says("Using network IB")) == ("0 no line names one", 0)
+
+
 def test_calls_of_one_process_on_two_pointers_are_of_two_communicators() -> None:
     assert _summary(Process(0).calls(comm=0xA0).calls(comm=0xB0)) == ("2 0 with all ranks; the largest has 2", 2)
 

@@ -93,6 +93,8 @@ def _tiles(facts: Row) -> Tiles:
 
 def _communicators(facts: Row) -> Tile:
     """How many there are: several that no line names may be one, and connections alone tell of one at least."""
+    if not facts["least"]:
+        return Tile("0", "Communicators", "no line names one")
     largest = f"the largest has {count(facts['largest'] or 0)}"
     if facts["least"] == facts["communicators"]:
         return Tile(count(facts["least"]), "Communicators", f"{count(facts['complete'])} with all ranks; {largest}")
