@@ -21,6 +21,7 @@ from traceforge.replay.assumptions import are_assumed, assume
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.database import Store
 from traceforge.store.folder import is_folder_database, is_writable
+from traceforge.store.opening import hint_of_folder
 from traceforge.store.stage import build_stage, stage_documents
 from traceforge.version import __version__
 
@@ -246,7 +247,7 @@ def pack(folder: Path, file: Path) -> None:
         InputUnusableError: there is no such folder, or the file cannot be made.
     """
     if not is_folder_database(folder):
-        hint = "`traceforge ingest TRACES --db FOLDER/` makes one"
+        hint = hint_of_folder(folder) or "`traceforge ingest TRACES --db FOLDER/` makes one"
         raise InputUnusableError("this is no database that is a folder", where=str(folder), hint=hint)
     _convert(folder, file, Store)
 

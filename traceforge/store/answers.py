@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from traceforge.errors import QueryError
+from traceforge.errors import InputUnusableError, QueryError
 from traceforge.store.arrow import ArrowStream, readable
+from traceforge.store.damage import damaged_file
 from traceforge.store.preview import Preview, preview
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _NO_TABLE = re.compile(r'Table with name "?([\w.]+)"? does not exist')
 _GUESS = re.compile(r'\s*Did you mean "[^"]*"\?')
+_REFUSED = "the database refused the query: "
 _TABLES = """
 SELECT schema_name || '.' || table_name AS name FROM duckdb_tables() WHERE NOT internal AND schema_name <> 'main'
 UNION ALL
@@ -29,8 +32,12 @@ ORDER BY name
 
 
 class Answers:
-    """Ways to ask one connection. All raise `QueryError` where the database refuses the SQL."""
+    """Ways to ask one connection. All raise `QueryError` where the database refuses the SQL.
 
+    Where a file of the database is damaged, they raise `InputUnusableError`.
+    """
+
+    path: Path | None
     _connection: "duckdb.DuckDBPyConnection"
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> "pl.DataFrame":
@@ -48,7 +55,7 @@ class Answers:
             try:
                 return pl.Series(values=ArrowStream(readable(relation))).struct.unnest()
             except pl.exceptions.ComputeError as error:  # what DuckDB says of rows behind the first ones
-                raise QueryError(f"the database refused the query: {error}") from error
+                raise self._failure(error) from error
 
     def preview(self, sql: str, count: int) -> Preview:
         """The first rows of a query, without loading polars.
@@ -125,11 +132,17 @@ class Answers:
         try:
             yield
         except duckdb.Error as error:
-            refused = "the database refused the query: "
             if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(str(error))):
                 said = _GUESS.sub("", str(error))
-                raise QueryError(f"{refused}{said}", hint=self._hint_of_tables(missing[1])) from error
-            raise QueryError(f"{refused}{error}") from error
+                raise QueryError(f"{_REFUSED}{said}", hint=self._hint_of_tables(missing[1])) from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> InputUnusableError | QueryError:
+        return self.damage_behind(str(error)) or QueryError(f"{_REFUSED}{error}")
+
+    def damage_behind(self, said: str) -> InputUnusableError | None:
+        """The file that is damaged, where that is why DuckDB failed."""
+        return damaged_file(said, self.path)
 
     def _hint_of_tables(self, missing: str) -> str:
         """Which tables have a name like one that is not there. DuckDB's own guess names no schema, and our marks."""

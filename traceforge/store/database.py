@@ -9,11 +9,9 @@ Not handled: several writers at once (DuckDB locks the file; the second gets an 
 """
 
 import shutil
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import astuple, fields
-from functools import cache, cached_property
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, TypeVarTuple, cast
 
@@ -22,8 +20,10 @@ from traceforge.store.allocator import give_back_freed
 from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
 from traceforge.store.closing import write_out
+from traceforge.store.damage import damaged_file, damaged_partition
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.folder import Folder, Partition, is_folder_name
+from traceforge.store.kept_thresholds import keep_thresholds
 from traceforge.store.migrations import migrate, refuse_newer
 from traceforge.store.opening import (
     check_place,
@@ -38,15 +38,14 @@ from traceforge.store.partitions import (
     check_columns,
     checked_partitions,
     create_registry,
-    files_by_table,
     refuse_changed_form,
     registered,
     views_over,
 )
 from traceforge.store.places import SpillFolder, own_folder, place_beside, sweep_beside
+from traceforge.store.shown_files import ShownFiles
 from traceforge.store.transaction import transaction
 from traceforge.store.trust import NOTHING, applied_migration, check_form, relations_of
-from traceforge.thresholds import Threshold, all_thresholds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,9 +117,9 @@ class Store(Answers):
         if self.folder:
             prepare_folder(self.folder)
         self._kept: dict[tuple[object, ...], object] | None = None
-        self._sources: dict[str, list[int]] = {}  # of each table, the source of each of its files, in order
         self._spill = SpillFolder(file, is_shared=read_only)
         self._connection = duckdb.connect(config=_SAFE | ({"threads": threads} if threads else {}))
+        self._shown = ShownFiles(self._connection)
         try:
             if file is not None:
                 self._connection.execute("SET temp_directory = ?", [str(self._spill.path)])
@@ -135,6 +134,7 @@ class Store(Answers):
             self._spill.close()
             if self._is_new and not isinstance(error, StoreBusyError):
                 remove_database(file, self.folder)
+            self._refuse_damaged(error)
             raise
 
     def _attach(self, path: Path | None, read_only: bool) -> None:
@@ -181,33 +181,13 @@ class Store(Answers):
     def publish_partitions(self, partitions: Sequence[Partition]) -> None:
         """Have the views over partitions, and those that are made now, read these files."""
         if self.folder is not None:
-            for table, found in files_by_table(self.folder, partitions).items():
-                self._sources[table] = [source_id for source_id, _ in found]
-                self._connection.execute(f'SET VARIABLE "all {table}" = ?', [[file for _, file in found]])
-                self._choose_files(table, "")
+            self._shown.publish(self.folder, partitions)
 
-    @contextmanager
-    def narrowed(self, first_source_id: int | None, last_source_id: int | None) -> Iterator[None]:
-        """Have the views over partitions read the files of some sources alone.
-
-        It spares a look at the names of all files, which takes longer than to read a few. Where a table has none of
-        these, it reads one file that is not asked for. None leaves them all.
-        """
+    def narrowed(self, first_source_id: int | None, last_source_id: int | None) -> AbstractContextManager[None]:
+        """Have the views over partitions read the files of some sources alone; None leaves them all."""
         if first_source_id is None or last_source_id is None:
-            yield
-            return
-        try:
-            for table, sources in self._sources.items():
-                start = min(bisect_left(sources, first_source_id), len(sources) - 1)
-                end = max(bisect_right(sources, last_source_id), start + 1)
-                self._choose_files(table, f"[{start + 1}:{end}]")
-            yield
-        finally:
-            for table in self._sources:
-                self._choose_files(table, "")
-
-    def _choose_files(self, table: str, part: str) -> None:
-        self._connection.execute(f"""SET VARIABLE "{table}" = getvariable('all {table}'){part}""")
+            return nullcontext()
+        return self._shown.narrowed(first_source_id, last_source_id)
 
     def partitions(self) -> list[Partition]:
         """All partitions of a folder database; none of a file."""
@@ -225,17 +205,7 @@ class Store(Answers):
             migrate(self._connection.execute, applied, documented=self._is_kept)
             if self.folder:
                 create_registry(self._rows)
-            self._write_thresholds(is_new=applied is None)
-
-    def _write_thresholds(self, *, is_new: bool) -> None:
-        """Have `meta.threshold` hold the limits of this version, which every stage is built with."""
-        rows = _threshold_rows()
-        if not is_new and self._rows("SELECT * FROM meta.threshold ORDER BY name") == rows:
-            return
-        self.execute("DELETE FROM meta.threshold")
-        names = [field.name for field in fields(Threshold)]
-        listed = f"SELECT {', '.join('UNNEST(?)' for _ in names)}"
-        self.execute(f"INSERT INTO meta.threshold ({', '.join(names)}) {listed}", list(zip(*rows, strict=True)))
+            keep_thresholds(self._rows, self.execute, is_new=applied is None)
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return list(self._connection.execute(sql).fetchall())
@@ -243,11 +213,24 @@ class Store(Answers):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
-        is_useless = kind is not None and self._is_new and self._holds_nothing()
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        is_useless = error is not None and self._is_new and self._holds_nothing()
         self.close()
         if is_useless:
             remove_database(self._file, self.folder)
+        self._refuse_damaged(error)
+
+    def damage_behind(self, said: str) -> InputUnusableError | None:
+        """The file of this database that is damaged, where that is why DuckDB failed."""
+        return damaged_file(said, self._file) or damaged_partition(said, self._shown.files)
+
+    def _refuse_damaged(self, error: BaseException | None) -> None:
+        """Say what is damaged instead of what failed over it, here or in a worker; a new database cannot be."""
+        import duckdb
+
+        is_of_duckdb = isinstance(error, duckdb.Error | QueryError)
+        if is_of_duckdb and not self._is_new and (damage := self.damage_behind(str(error))):
+            raise damage from error
 
     def _holds_nothing(self) -> bool:
         """Whether no file was added; false of a connection that cannot be asked any more."""
@@ -264,9 +247,18 @@ class Store(Answers):
         self._connection.close()
         self._spill.close()
 
-    def transaction(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """All or nothing: what happens inside is undone if it raises."""
-        return transaction(self._connection)
+        import duckdb
+
+        try:
+            with transaction(self._connection):
+                yield
+        except BaseException:
+            with suppress(duckdb.Error):  # of a connection that cannot be asked any more
+                self._shown.show_all()
+            raise
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -391,9 +383,3 @@ class Store(Answers):
     def lock_down(self) -> None:
         """Refuse changes of settings from now on: for SQL that a person typed."""
         self._connection.execute("SET lock_configuration = true")
-
-
-@cache
-def _threshold_rows() -> list[tuple[Any, ...]]:
-    """The limits of this version as `meta.threshold` holds them, by name."""
-    return sorted(astuple(threshold) for threshold in all_thresholds())

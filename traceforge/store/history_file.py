@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from traceforge.errors import InputUnusableError, StoreBusyError, StoreTooNewError
 from traceforge.store.answers import Answers
 from traceforge.store.arrow import ArrowStream
+from traceforge.store.damage import damaged_file
 from traceforge.store.documents import Document, comment_statements
 from traceforge.store.opening import HISTORY_MARK, is_unicode, literal_of, open_error
 from traceforge.store.places import link_whole, own_folder, sweep_beside
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _CATALOG = "fleet"
 _FORM = 1
+_COPY_OR_ADD = "copy the file again as a whole, or add the runs to a new history"
 _WAIT_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _SAFE: dict[str, str | bool | int | float | list[str]] = {
@@ -57,6 +59,8 @@ class HistoryFile(Answers):
         path: of the file.
         read_only: whether nothing may be changed.
     """
+
+    path: Path
 
     def __init__(
         self,
@@ -127,6 +131,10 @@ class HistoryFile(Answers):
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
+    def damage_behind(self, said: str) -> InputUnusableError | None:
+        """That the file is damaged, where that is why DuckDB failed."""
+        return damaged_file(said, self.path, hint=_COPY_OR_ADD)
+
     def close(self) -> None:
         """Close the file; the object cannot be used afterwards."""
         self._connection.close()
@@ -182,7 +190,7 @@ def _attached(
             return connection
         except duckdb.Error as error:
             connection.close()
-            found = open_error(path, error, is_new=False)
+            found = damaged_file(str(error), path, hint=_COPY_OR_ADD) or open_error(path, error, is_new=False)
             if not isinstance(found, StoreBusyError):
                 raise found from error
             if waited >= wait_s:

@@ -4,14 +4,17 @@ import contextlib
 import errno
 import os
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traceforge.errors import InputUnusableError, StoreBusyError
 from traceforge.files import CATALOGUE, FOLDER_OF_PARTS
+from traceforge.store.damage import COPY_OR_INGEST, damaged_file
 from traceforge.store.folder import Folder, is_folder_database
 from traceforge.store.migrations import facts_form
 from traceforge.store.places import link_whole
+from traceforge.store.unread_formats import unread_hint
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,13 +78,18 @@ def prepare_folder(folder: Folder) -> None:
     if not folder.path.parent.is_dir():
         raise InputUnusableError("the folder above it does not exist", where=where, hint="make that folder first")
     if folder.path.is_dir() and any(not _is_ours(path.name) for path in folder.path.iterdir()):
-        hint = "name a new folder, or an empty one"
+        hint = hint_of_folder(folder.path) or "name a new folder, or an empty one"
         raise InputUnusableError("other things lie in this folder, and no database", where=where, hint=hint)
     try:
         folder.path.mkdir(exist_ok=True)
     except OSError as error:
         hint = "name a folder where you may write"
         raise InputUnusableError(f"the folder cannot be made: {error.strerror}", where=where, hint=hint) from error
+
+
+def hint_of_folder(path: Path) -> str:
+    """What to do with a folder of ours that is no database; empty where it is none of ours."""
+    return unread_hint([*path.glob(f"{FOLDER_OF_PARTS}/*.json"), *islice(path.glob("facts/*/*/*.parquet"), 1)])
 
 
 def _is_ours(name: str) -> bool:
@@ -134,7 +142,8 @@ def open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusab
         return InputUnusableError(
             "this is a folder, not a database",
             where=where,
-            hint="`traceforge ingest FOLDER --db FILE` makes a database; a database that is a folder ends in `/`",
+            hint=hint_of_folder(path)
+            or "`traceforge ingest FOLDER --db FILE` makes a database; a database that is a folder ends in `/`",
         )
     if path is not None and not path.parent.is_dir():
         return InputUnusableError(
@@ -150,7 +159,11 @@ def open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusab
             where=where,
             hint="name a new file, or one made by `traceforge ingest`",
         )
+    if not is_new and (damage := damaged_file(text, path)):
+        return damage
     what, hint = "not a DuckDB database, or a damaged one", "name a new file, or one made by `traceforge ingest`"
+    if path is not None and path.name == CATALOGUE:
+        hint = COPY_OR_INGEST
     if is_new:
         what, hint = f"the database cannot be made: {text}", "make room, or name a file where you may write"
     elif path is not None and _is_kept_from_writing(path, text):

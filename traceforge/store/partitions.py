@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from traceforge.errors import InputUnusableError
+from traceforge.store.damage import first_unreadable
 from traceforge.store.documents import Document
 from traceforge.store.folder import Folder, Partition
 from traceforge.store.migrations import facts_form
@@ -129,7 +130,7 @@ def check_columns(run: Run, folder: Folder, partitions: Sequence[Partition], app
     """
     import duckdb
 
-    form = facts_form(applied)
+    form, files = facts_form(applied), files_by_table(folder, partitions)
     for name in sorted({one.table for one in partitions}):
         expected = [(column, kind) for column, kind in form[name].types.items() if column != "source_id"]
         try:
@@ -140,6 +141,8 @@ def check_columns(run: Run, folder: Folder, partitions: Sequence[Partition], app
                 if [(column, kind) for column, kind, *_ in described] != expected:
                     _refuse(str(file), f"it has other columns than {name}")
         except duckdb.Error as error:
+            if damage := first_unreadable({name: [path for _, path in files[name]]}):
+                raise damage from error
             reason = " ".join(str(error).split())[:200]
             _refuse(str(folder.path), f"files of {name} cannot be read: {reason}")
 

@@ -1,7 +1,7 @@
 """All or nothing. In: a connection. Out: a block whose changes are kept whole, or undone where it raises."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import duckdb
 
@@ -13,6 +13,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(duckdb.Error):  # where the error has ended it: that one is to be told
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")

@@ -25,10 +25,11 @@ class _UnreadFormat(NamedTuple):
     hint: str
     named: str = ""
     begins: bytes = b""
+    inside: str = ""  # how the folder above one of that name is called
 
     def fits(self, path: Path) -> bool:
         """Whether a file is of this format."""
-        if self.named and re.search(self.named, path.name):
+        if self.named and re.search(self.named, path.name) and re.search(self.inside, path.parent.name):
             return True
         return bool(self.begins) and re.match(self.begins, _head(path), re.DOTALL) is not None
 
@@ -52,6 +53,11 @@ _FORMATS = (
     _UnreadFormat(
         "these are parts that `ingest --part` read: `traceforge merge FOLDER` makes a database of them",
         named=r"^\d+-of-\d+\.json$",
+    ),
+    _UnreadFormat(
+        "these are rows of a folder database that lacks its catalogue: copy it again as a whole, or ingest the traces",
+        named=r"^[0-9a-f]{16}-\d{6}\.parquet$",
+        inside=r"^source_id=\d+$",
     ),
     _UnreadFormat(
         f"CSV of rocprofv3 is not read: {_ROCPROF}",
