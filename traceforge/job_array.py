@@ -16,7 +16,7 @@ from traceforge.records import ReadLimits, ReadOptions
 from traceforge.replay.assumptions import assume
 from traceforge.replay.reference_rule import ReferenceRule
 from traceforge.store.array_manifest import JobPart, Manifest, Settings
-from traceforge.store.array_merge import merge_parts, remove_parts, whole_parts
+from traceforge.store.array_merge import merge_parts, remains_of_parts, remove_parts, whole_parts
 from traceforge.store.array_part import Listed, read_part
 from traceforge.store.database import Store
 from traceforge.store.folder import Folder
@@ -91,3 +91,8 @@ def merge(
         api.analyze(store, on_table, workers)
     remove_parts(folder)
     return result
+
+
+def remains(database: Path) -> list[Path]:
+    """What is still on the disk of parts that were merged into a folder database."""
+    return remains_of_parts(Folder(database))

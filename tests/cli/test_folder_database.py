@@ -110,11 +110,17 @@ def test_a_job_array_from_the_command_line(tmp_path: Path) -> None:
     job = f"{tmp_path / 'job'}/"
 
     parts = [run("ingest", tmp_path / "traces", "--db", job, "--part", f"{number}/2") for number in (2, 1)]
+    early = run("pack", job, tmp_path / "job.duckdb")
+    # given former parts that cannot be removed, here since they are no folder
+    (tmp_path / "job" / "catalogue.duckdb.merged-before").touch()
     merged = run("merge", job)
 
     assert [part.returncode for part in parts] == [0, 0], parts
     assert "part 1/2: 1 trace of 1 file read" in parts[1].stderr
+    assert early.returncode == 3
+    assert "hint: these are parts that `ingest --part` read: `traceforge merge FOLDER`" in early.stderr
     assert (merged.returncode, "1 file read" in merged.stderr) == (0, True), merged.stderr
+    assert "catalogue.duckdb.merged-before: these parts are merged" in merged.stderr
     again = run("merge", job)
     assert (again.returncode, "no parts lie in this folder" in again.stderr, "hint: " in again.stderr) == (
         3,

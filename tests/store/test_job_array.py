@@ -249,6 +249,31 @@ def test_rows_that_are_cut_missing_or_links_are_refused(tmp_path: Path, job: Pat
     assert "missing or not whole" in refused(tmp_path / "job")
 
 
+@pytest.mark.parametrize("place", [5, 40, -12])
+def test_rows_damaged_at_the_same_size_are_named_and_the_part_is_run_again(
+    tmp_path: Path, night: Path, whole: Store, place: int
+) -> None:
+    # given one byte of another value: among the rows, or in what the file says of itself
+    read(night, tmp_path / "job", "1/2", "2/2")
+    (first, *_) = rows_of_part(tmp_path / "job")
+    damaged = bytearray(first.read_bytes())
+    damaged[place] ^= 0xFF
+    first.write_bytes(damaged)
+
+    with pytest.raises(InputUnusableError) as caught:
+        job_array.merge(tmp_path / "job")
+
+    assert caught.value.what == "rows of part 2/2 in raw.event_kind are damaged: they are not as they were written"
+    assert caught.value.where == str(first.parent)
+    assert caught.value.hint == "run this part again: traceforge ingest … --part 2/2"
+    # then nothing of it was merged, and that part run again replaces it
+    assert not (tmp_path / "job/catalogue.duckdb").exists()
+    read(night, tmp_path / "job", "2/2")
+    job_array.merge(tmp_path / "job")
+    with Store(tmp_path / "job") as folder:
+        assert differing(whole, folder) == []
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -259,6 +284,7 @@ def test_rows_that_are_cut_missing_or_links_are_refused(tmp_path: Path, job: Pat
         ("files.0.found.rows.partitions.0.table", "meta.run; DROP TABLE meta.run"),
         ("files.0.found.rows.partitions.0.mark", "../../x"),
         ("files.0.found.content_hash", "'"),
+        ("files.0.checksums", 7),
     ],
 )
 def test_a_manifest_that_traceforge_never_writes_is_refused(

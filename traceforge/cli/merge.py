@@ -35,5 +35,7 @@ def merge(
         )
     for path, error in result.failed:
         note(f"warning: {path.name}: {error.what}")
+    for path in job_array.remains(folder):
+        note(f"warning: {path}: these parts are merged and no longer needed, and cannot be removed from here")
     with api.open_store(folder) as store:
         say_result(store, result, f"{folder}/", strict=strict)

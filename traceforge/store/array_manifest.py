@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from traceforge.errors import InputUnusableError, NoRanksTraceError, NotATraceError, TraceforgeError, UsageError
 from traceforge.files import FOLDER_OF_PARTS
 from traceforge.records import Issue, SourceSummary
-from traceforge.store.folder import Folder, Partition, mark_of
+from traceforge.store.folder import Folder, Partition, mark_of, part_name
 from traceforge.store.issues import Listing
 from traceforge.store.migrations import facts_form
 from traceforge.store.partition_writer import PartitionedFile
@@ -26,6 +27,7 @@ from traceforge.store.spool import Examined
 _PART = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 _NAME = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)\.json")
 _ATTEMPT = re.compile(r"[1-9][0-9]*-of-[1-9][0-9]*\.[0-9a-f]{16}")
+_PIECE_BYTES = 1024 * 1024
 _HASH = re.compile(r"[0-9a-f]{64}")
 _ERRORS = {kind.__name__: kind for kind in (TraceforgeError, InputUnusableError, NotATraceError, NoRanksTraceError)}
 
@@ -78,6 +80,7 @@ class ReadFile:
         part: name of the part of the file; None where it is one rank's.
         size_bytes: of the file on disk.
         found: what was read; its rows are partitions.
+        checksums: of the files of each table, which tell rows that were damaged before they are merged.
     """
 
     place: int
@@ -86,6 +89,7 @@ class ReadFile:
     part: str | None
     size_bytes: int
     found: Examined
+    checksums: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,22 @@ def folder_of_parts(folder: Folder) -> Path:
     return folder.path / FOLDER_OF_PARTS
 
 
+def checksum_of(rows: PartitionedFile, partition: Partition) -> int:
+    """Of the bytes of all files of a partition."""
+    checksum = 0
+    for path in files_of(rows, partition):
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                checksum = crc32(piece, checksum)
+    return checksum
+
+
+def files_of(rows: PartitionedFile, partition: Partition) -> list[Path]:
+    """The files of a partition, in order, where they wait."""
+    names = [part_name(partition.mark, number) for number in range(partition.part_count)]
+    return [rows.folder / partition.table / name for name in names]
+
+
 def write_manifest(folder: Folder, manifest: Manifest) -> None:
     """Have the part count, in one step."""
     parts = folder_of_parts(folder)
@@ -178,15 +198,17 @@ def _from_json(document: Mapping[str, Any], parts: Path) -> Manifest:
         Settings(**document["settings"]),
         document["listing_hash"],
         Listing(listing["names"], [Issue(**issue) for issue in listing["issues"]]),
-        tuple(
-            ReadFile(**{**one, "found": _examined_from_json(one["found"], parts / attempt)})
-            for one in document["files"]
-        ),
+        tuple(_file_from_json(one, parts / attempt) for one in document["files"]),
     )
 
 
+def _file_from_json(document: Mapping[str, Any], attempt: Path) -> ReadFile:
+    found, checksums = _examined_from_json(document["found"], attempt), dict(document["checksums"])
+    return ReadFile(**{**document, "found": found, "checksums": checksums})
+
+
 def _plain(file: ReadFile) -> dict[str, object]:
-    return {name: getattr(file, name) for name in ("place", "path", "shown_path", "part", "size_bytes")}
+    return {name: getattr(file, name) for name in ("place", "path", "shown_path", "part", "size_bytes", "checksums")}
 
 
 def _examined_to_json(found: Examined) -> dict[str, object]:

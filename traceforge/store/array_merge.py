@@ -15,9 +15,18 @@ from pathlib import Path
 from traceforge.errors import InputUnusableError
 from traceforge.files import FOLDER_OF_PARTS
 from traceforge.records import ReadOptions
-from traceforge.store.array_manifest import JobPart, Manifest, ReadFile, Settings, folder_of_parts, read_manifests
+from traceforge.store.array_manifest import (
+    JobPart,
+    Manifest,
+    ReadFile,
+    Settings,
+    checksum_of,
+    files_of,
+    folder_of_parts,
+    read_manifests,
+)
 from traceforge.store.database import Store
-from traceforge.store.folder import Folder, part_name
+from traceforge.store.folder import Folder, Partition
 from traceforge.store.ingest import Gathered, IngestResult, known_files
 from traceforge.store.issues import Listing
 from traceforge.store.naming import rank_pattern
@@ -83,8 +92,13 @@ def remove_parts(folder: Folder) -> None:
     parts = folder_of_parts(folder)
     gone = folder.catalogue.with_name(f"{folder.catalogue.name}.merged-{secrets.token_hex(8)}")
     parts.rename(gone)
-    for former in folder.path.glob(f"{folder.catalogue.name}.merged-*"):
+    for former in remains_of_parts(folder):
         shutil.rmtree(former, ignore_errors=True)
+
+
+def remains_of_parts(folder: Folder) -> list[Path]:
+    """Parts that were merged and are still on the disk, because they are write-protected, say."""
+    return sorted(folder.path.glob(f"{folder.catalogue.name}.merged-*"))
 
 
 def _found(
@@ -97,25 +111,32 @@ def _found(
         if found.content_hash in known.get(one.size_bytes, ()):
             found = Examined(found.content_hash, is_known=True)
         elif isinstance(found.rows, PartitionedFile):
-            found = replace(found, rows=_linked(found.rows, task.folder))
+            found = replace(found, rows=_linked(found.rows, one.checksums, task.folder))
         yield task, found
 
 
-def _linked(rows: PartitionedFile, folder: Path) -> PartitionedFile:
+def _linked(rows: PartitionedFile, checksums: Mapping[str, int], folder: Path) -> PartitionedFile:
     for one in rows.partitions:
         (folder / one.table).mkdir(parents=True)
-        names = [part_name(one.mark, number) for number in range(one.part_count)]
-        paths = [rows.folder / one.table / name for name in names]
+        paths = files_of(rows, one)
         parts = rows.folder.parent.parent
         is_plain = all(path.is_file() and path.resolve() == parts.resolve() / path.relative_to(parts) for path in paths)
         if not is_plain or sum(path.stat().st_size for path in paths) != one.size_bytes:
-            part = rows.folder.parent.name.partition(".")[0].replace("-of-", "/")
-            what = f"rows of part {part} in {one.table} are missing or not whole"
-            hint = f"run this part again: traceforge ingest … --part {part}"
-            raise InputUnusableError(what, where=str(rows.folder), hint=hint)
+            raise _not_as_read(rows, one, "missing or not whole")
+        if checksum_of(rows, one) != checksums.get(one.table):
+            raise _not_as_read(rows, one, "damaged: they are not as they were written")
         for path in paths:
             link_or_copy(path, folder / one.table / path.name)
     return replace(rows, folder=folder)
+
+
+def _not_as_read(rows: PartitionedFile, partition: Partition, what: str) -> InputUnusableError:
+    part = rows.folder.parent.name.partition(".")[0].replace("-of-", "/")
+    return InputUnusableError(
+        f"rows of part {part} in {partition.table} are {what}",
+        where=str(rows.folder / partition.table),
+        hint=f"run this part again: traceforge ingest … --part {part}",
+    )
 
 
 def _refuse_other(where: str, found: Mapping[JobPart, Settings | str], what: str) -> None:

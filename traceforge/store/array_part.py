@@ -15,12 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceforge.records import ReadOptions, Source
-from traceforge.store.array_manifest import JobPart, Manifest, ReadFile, Settings, folder_of_parts, write_manifest
+from traceforge.store.array_manifest import (
+    JobPart,
+    Manifest,
+    ReadFile,
+    Settings,
+    checksum_of,
+    folder_of_parts,
+    write_manifest,
+)
 from traceforge.store.folder import Folder
 from traceforge.store.ingest import Plan, size_of, tasks_of
 from traceforge.store.issues import Listing, listing_of
 from traceforge.store.meter import OnProgress, watched
 from traceforge.store.opening import prepare_folder
+from traceforge.store.partition_writer import PartitionedFile
 from traceforge.store.spool import Examined, Task, read_by_workers, read_task
 
 
@@ -82,7 +91,12 @@ def _found(tasks: Sequence[Task], executor: Executor | None) -> list[tuple[Task,
 
 
 def _read_file(task: Task, found: Examined, places: Mapping[Path, int], shown: Callable[[Path], str]) -> ReadFile:
-    return ReadFile(places[task.path], str(task.path), shown(task.path), task.options.part, task.size_bytes, found)
+    rows = found.rows
+    checksums = (
+        {one.table: checksum_of(rows, one) for one in rows.partitions} if isinstance(rows, PartitionedFile) else {}
+    )
+    names = str(task.path), shown(task.path)
+    return ReadFile(places[task.path], *names, task.options.part, task.size_bytes, found, checksums)
 
 
 def _listing(files: Sequence[Path], listed: Listed) -> tuple[str, Listing]:
