@@ -19,6 +19,7 @@ from traceforge.cli.named_queries import named_queries
 from traceforge.serve.answers import Answerer
 from traceforge.serve.paging import MOST_BYTES
 from traceforge.serve.server import make_server
+from traceforge.store.database import Store
 
 # Not loaded here: it takes a second, and all processes of the suite collect this file.
 pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra `mcp`")
@@ -302,6 +303,71 @@ def test_rows_of_a_query_lead_back_to_the_name_of_their_run(sample_database: Cal
 
     (run,) = ({"database": "job", **dict(zip(databases["columns"], row, strict=True))} for row in databases["rows"])
     assert (run["run"], run["run_id"]) == ("healthy", operations["rows"][0][0])
+
+
+def test_operations_and_named_queries_are_of_one_run_where_it_is_named(tmp_path: Path) -> None:
+    # given two runs of a rank, each with more operations than an answer has rows
+    path, count = tmp_path / "job.duckdb", 60
+    with Store(path) as store:
+        for run in ("monday", "tuesday"):
+            api.ingest([_steps_of_many_kernels(tmp_path / run, run, count)], store, jobs=1)
+    kernels: Asked = ("named_query", {"name": "top_kernels"})
+
+    whole, one, operations, unknown = ask(
+        {"job": path},
+        kernels,
+        ("named_query", {**kernels[1], "run": "tuesday"}),
+        ("operations", {"by": "kernel", "run": "tuesday"}),
+        ("operations", {"run": "friday"}),
+    )
+
+    # then each run has its own share of the rows
+    assert whole["rows_in_all"] == 2 * one["rows_in_all"] == 100
+    assert all("tuesday" in row[1] for row in one["rows"])
+    assert operations["rows"] == one["rows"]
+    assert "run: monday, tuesday" in unknown
+    # and that is what its own SQL gives
+    with api.open_store(path) as store:
+        assert len(store.preview(one["sql"], 1_000).rows) == 50
+
+
+def _steps_of_many_kernels(folder: Path, run: str, count: int) -> Path:
+    """A rank whose four steps have so many kernels of different names."""
+    events: list[dict[str, object]] = []
+    for step in range(4):
+        start = 100_000 * step
+        events.append({"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": start, "dur": 100_000})
+        events += [
+            {
+                "cat": "kernel",
+                "name": f"{run}_{chr(97 + n // 26)}{chr(97 + n % 26)}",
+                "ts": start + 1_000 * n,
+                "dur": 500 + n,
+                "tid": 7,
+            }
+            for n in range(count)
+        ]
+    folder.mkdir()
+    document = {"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, **event} for event in events]}
+    (folder / "rank0.json").write_text(json.dumps({"distributedInfo": {"rank": 0, "world_size": 1}, **document}))
+    return folder
+
+
+def test_runs_of_two_scales_are_compared_where_that_is_wished(sample_database: Callable[..., Path]) -> None:
+    jobs = {"small": sample_database("compute_straggler"), "large": sample_database("far_nic")}
+    sides = {"before": "small", "after": "large"}
+
+    refused, compared, no_run = ask(
+        jobs,
+        ("compare", sides),
+        ("compare", {**sides, "force": True}),
+        ("compare", {**sides, "run_after": "friday"}),
+    )
+
+    assert "not comparable by world_size" in refused
+    assert "`force`" in refused
+    assert compared["rows"]
+    assert "run_after: far_nic" in no_run
 
 
 def test_a_query_is_found_by_its_words_and_not_by_letters_in_them() -> None:

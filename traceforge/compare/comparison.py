@@ -190,7 +190,7 @@ def compare_runs(before: Side, after: Side, *, force: bool = False) -> Compariso
 def _refusal(objection: Objection) -> UsageError:
     hint = "give two runs of the same job on the same number of ranks"
     if objection.field == "world_size":
-        hint = "`traceforge forecast` takes runs of several scales; `traceforge compare --force` compares all the same"
+        hint = "`traceforge forecast` takes runs of several scales; `force` (`--force`) compares these all the same"
     if objection.field == "iterations":
         hint = "`traceforge doctor` says why a run has none, and how to record them"
     what = f"not comparable by {objection.field} ({objection.before} against {objection.after}): {objection.why}"

@@ -43,6 +43,10 @@ FROM attribute.bottleneck WHERE run_id = {run_id} AND rank IS NOT DISTINCT FROM 
 BOTTLENECK_RANKS = "SELECT DISTINCT rank FROM attribute.bottleneck WHERE run_id = ? AND rank IS NOT NULL ORDER BY rank"
 _QUERIES_OF_LISTS = {"findings": "finding", "operations": "operation", "not_comparable_by": "job"}
 OPERATIONS = ("operation", "kernel", "module")
+OF_RUN = """FROM (
+{query}
+)
+WHERE run_id = {run_id}"""
 RUNS = "SELECT run_name, run_id, world_size FROM meta.run ORDER BY run_id"
 
 
@@ -104,25 +108,33 @@ class Answerer:
         text = BOTTLENECK.format(run_id=number, rank="NULL" if rank is None else int(rank))
         return self._page(store, text, 1, note=NULLS)
 
-    def operations(self, database: str | None, by: str, page: int) -> str:
+    def operations(self, database: str | None, by: str, run: str | None, page: int) -> str:
         """What takes longest, by kernel, operation or module."""
         if by not in OPERATIONS:
             raise UsageError(f"`{by}` is nothing to sort by", hint=f"choose one of: {', '.join(OPERATIONS)}")
         note = "no rows: no nn.Module was recorded; `doctor` says how. " if by == "module" else ""
-        return self._page(self._store(database), self._queries[f"top_{by}s"][1], page, note=note + NULLS)
+        return self._named(f"top_{by}s", database, run, page, note + NULLS)
 
     def compare(
-        self, before: str | None, after: str | None, run_before: str | None, run_after: str | None, page: int
+        self,
+        before: str | None,
+        after: str | None,
+        run_before: str | None,
+        run_after: str | None,
+        page: int,
+        *,
+        force: bool,
     ) -> str:
         """What changed from one run to another, each row with whether it is more than scatter."""
         from traceforge.compare.sides import query_text
         from traceforge.report.comparison_text import comparison_document
 
-        (store_before, first), (store_after, second) = self._run(before, run_before), self._run(after, run_after)
+        store_before, first = self._run(before, run_before, "run_before")
+        store_after, second = self._run(after, run_after, "run_after")
         if store_before is store_after and first == second:
             name = self._name(store_after, second)
             raise UsageError(f"run {name} would be compared with itself", hint="`databases` lists databases and runs")
-        found = api.compare(store_before, store_after, run_before=run_before, run_after=run_after)
+        found = api.compare(store_before, store_after, run_before=run_before, run_after=run_after, force=force)
         document = comparison_document(found)
         lists = {key: value for key, value in document.items() if isinstance(value, list)}
         rows = [
@@ -165,11 +177,19 @@ class Answerer:
         ]
         return page_of(["name", "purpose"], rows, "-- files of traceforge/cli/queries", page)
 
-    def named_query(self, name: str, database: str | None, page: int) -> str:
+    def named_query(self, name: str, database: str | None, run: str | None, page: int) -> str:
         """The rows of a named query."""
         if name not in self._queries:
             raise UsageError(f"there is no named query `{name}`", hint="the tool named_queries lists them")
-        return self._page(self._store(database), self._queries[name][1], page, note=NULLS)
+        return self._named(name, database, run, page, NULLS)
+
+    def _named(self, name: str, database: str | None, run: str | None, page: int, note: str) -> str:
+        """The rows of a named query, of all runs or of one."""
+        text = self._queries[name][1]
+        if run is None:
+            return self._page(self._store(database), text, page, note=note)
+        store, number = self._run(database, run)
+        return self._page(store, OF_RUN.format(query=text.strip(), run_id=number), page, note=note)
 
     def sql(self, query: str, database: str | None, page: int) -> str:
         """The rows of a query; the database is read-only and reaches no file."""
@@ -201,14 +221,19 @@ class Answerer:
             raise UsageError(f"there is no database `{database}`", hint=f"databases: {', '.join(self._stores)}")
         return self._stores[database]
 
-    def _run(self, database: str | None, run: str | None) -> "tuple[Store, int]":
+    def _run(self, database: str | None, run: str | None, option: str = "run") -> "tuple[Store, int]":
+        """A run, and the store that holds it.
+
+        Args:
+            option: how the tool calls the name of a run.
+        """
         store = self._store(database)
         try:
             return store, api.run_id(store, run)
         except UsageError as error:
             # The command line's hint names an option and a path, of which a caller of tools has neither.
             known = [row[0] for row in store.rows(RUNS)]
-            raise UsageError(error.what, hint=f"run: {_listed(known)}") from error
+            raise UsageError(error.what, hint=f"{option}: {_listed(known)}") from error
 
     def _name(self, store: "Store", number: int) -> str:
         return str(store.value("SELECT run_name FROM meta.run WHERE run_id = ?", [number]))

@@ -74,23 +74,32 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         """The mean iteration of the job, or of one rank, divided into what bounds it; sums to the iteration."""
         return answers.bottleneck(database, rank, run)
 
-    def operations(database: str | None = None, by: str = "operation", page: int = 1) -> str:
-        """What takes longest, by `operation`, `kernel` or `module`."""
-        return answers.operations(database, by, page)
+    def operations(database: str | None = None, by: str = "operation", run: str | None = None, page: int = 1) -> str:
+        """What takes longest, by `operation`, `kernel` or `module`; of all runs, or of one."""
+        return answers.operations(database, by, run, page)
 
     def compare(
         before: str | None = None,
         after: str | None = None,
         run_before: str | None = None,
         run_after: str | None = None,
+        force: bool = False,
         page: int = 1,
     ) -> str:
-        """What changed from one run to another, of two databases or of one, and whether it is more than scatter."""
-        return answers.compare(before, after, run_before, run_after, page)
+        """What changed from one run to another, and whether it is more than scatter; `force`: of other ranks, too."""
+        return answers.compare(before, after, run_before, run_after, page, force=force)
 
     def doctor(database: str | None = None, run: str | None = None, page: int = 1) -> str:
         """What these traces cannot tell, and which setting records it next time."""
         return answers.doctor(database, run, page)
+
+    return [
+        databases, verdict, findings, evidence, bottleneck, operations, compare, doctor, *_tools_of_queries(answers),
+    ]  # fmt: skip
+
+
+def _tools_of_queries(answers: Answerer) -> list[Callable[..., str]]:
+    """Likewise those that show and run SQL."""
 
     def named_queries(about: str = "", page: int = 1) -> str:
         """Ready queries; `about` keeps those with this word."""
@@ -100,18 +109,15 @@ def _tools(answers: Answerer) -> list[Callable[..., str]]:
         """The SQL of a named query, of a part of a comparison such as `compare/phase`, or `doctor/facts`."""
         return answers.query_text(name)
 
-    def named_query(name: str, database: str | None = None, page: int = 1) -> str:
-        """The rows of a named query."""
-        return answers.named_query(name, database, page)
+    def named_query(name: str, database: str | None = None, run: str | None = None, page: int = 1) -> str:
+        """The rows of a named query; of all runs, or of one."""
+        return answers.named_query(name, database, run, page)
 
     def sql(query: str, database: str | None = None, page: int = 1) -> str:
         """One read-only query (DuckDB); `SELECT schema_name, table_name, comment FROM duckdb_tables()` lists tables."""
         return answers.sql(query, database, page)
 
-    return [
-        databases, verdict, findings, evidence, bottleneck, operations, compare, doctor, named_queries, query_text,
-        named_query, sql,
-    ]  # fmt: skip
+    return [named_queries, query_text, named_query, sql]
 
 
 def _answering(tool: Callable[..., str], turn: Lock) -> Callable[..., str]:

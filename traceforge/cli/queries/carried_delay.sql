@@ -19,5 +19,5 @@ SELECT run_id, rank, MIN(iteration) AS first_iteration, MAX(iteration) AS last_i
   SUM(delay_ns) / 1e6 AS delay_ms
 FROM chained
 GROUP BY run_id, rank, chain
+QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY iterations DESC, delay_ms DESC, rank) <= 50
 ORDER BY iterations DESC, delay_ms DESC, run_id, rank
-LIMIT 50

@@ -7,5 +7,5 @@ SELECT k.run_id, k.operation, k.shapes, k.dtype, SUM(k.operation_calls) AS calls
 FROM operation.kernel AS k
 WHERE k.kind = 'matrix_product'
 GROUP BY k.run_id, k.operation, k.shapes, k.dtype
+QUALIFY ROW_NUMBER() OVER (PARTITION BY k.run_id ORDER BY ms DESC, k.operation, k.shapes) <= 50
 ORDER BY k.run_id, ms DESC, k.operation, k.shapes
-LIMIT 50

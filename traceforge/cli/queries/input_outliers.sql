@@ -13,5 +13,5 @@ SELECT run_id, iteration, rank, input_ns / 1e6 AS input_ms, median_ns / 1e6 AS m
   (input_ns - median_ns) / 1e6 AS above_median_ms
 FROM usual
 WHERE input_ns > 2 * median_ns AND input_ns > 100000
+QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY above_median_ms DESC, iteration, rank) <= 50
 ORDER BY above_median_ms DESC, run_id, iteration, rank
-LIMIT 50

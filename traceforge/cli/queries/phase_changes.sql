@@ -22,7 +22,7 @@ followed AS (
   SELECT run_id, run_name, LAG(run_id) OVER (ORDER BY run_id) AS earlier_id, LAG(run_name) OVER (ORDER BY run_id) AS earlier
   FROM meta.run
 )
-SELECT f.earlier, f.run_name, m.phase, COALESCE(e.mean_ns, 0) / 1e6 AS earlier_ms, m.mean_ns / 1e6 AS mean_ms,
+SELECT f.run_id, f.earlier, f.run_name, m.phase, COALESCE(e.mean_ns, 0) / 1e6 AS earlier_ms, m.mean_ns / 1e6 AS mean_ms,
   (m.mean_ns - COALESCE(e.mean_ns, 0)) / 1e6 AS change_ms
 FROM followed AS f
 JOIN means AS m ON m.run_id = f.run_id

@@ -9,5 +9,5 @@ FROM operation.kernel AS k
 JOIN operation.device AS d USING (run_id, rank)
 WHERE k.bound IS NOT NULL
 GROUP BY k.run_id, COALESCE(k.operation, k.kernel), k.shapes, d.device
+QUALIFY ROW_NUMBER() OVER (PARTITION BY k.run_id ORDER BY ms DESC, name, k.shapes) <= 50
 ORDER BY k.run_id, ms DESC, name, k.shapes
-LIMIT 50

@@ -6,5 +6,5 @@ JOIN fabric.load AS l
   ON l.run_id = c.run_id AND l.communicator_id = c.communicator_id AND l.op IS NOT DISTINCT FROM c.op
   AND l.size_bytes IS NOT DISTINCT FROM c.size_bytes
 WHERE c.transfer_ns > 2 * l.reference_transfer_ns
+QUALIFY ROW_NUMBER() OVER (PARTITION BY c.run_id ORDER BY c.transfer_ns - l.reference_transfer_ns DESC, c.collective_id) <= 50
 ORDER BY c.transfer_ns - l.reference_transfer_ns DESC, c.collective_id
-LIMIT 50

@@ -20,5 +20,5 @@ FROM compared
 WHERE ranks > 1
 GROUP BY run_id, rank, name, calls
 HAVING SUM(duration_ns) > 1.05 * SUM(reference_ns)
+QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY above_median_ms DESC, rank, name) <= 50
 ORDER BY above_median_ms DESC, run_id, rank, name
-LIMIT 50

@@ -19,5 +19,5 @@ SELECT b.run_id, b.name, ANY_VALUE(b.kind) AS kind, SUM(b.calls) / ANY_VALUE(s.r
 FROM by_rank AS b
 JOIN steps AS s USING (run_id)
 GROUP BY b.run_id, b.name
+QUALIFY ROW_NUMBER() OVER (PARTITION BY b.run_id ORDER BY ms DESC, b.name) <= 50
 ORDER BY b.run_id, ms DESC, b.name
-LIMIT 50

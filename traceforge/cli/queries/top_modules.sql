@@ -16,5 +16,5 @@ JOIN steps AS s USING (run_id)
 JOIN total AS t USING (run_id)
 WHERE k.module IS NOT NULL
 GROUP BY k.run_id, k.module
+QUALIFY ROW_NUMBER() OVER (PARTITION BY k.run_id ORDER BY ms DESC, name) <= 50
 ORDER BY k.run_id, ms DESC, name
-LIMIT 50

@@ -15,5 +15,5 @@ FROM operation.kernel AS k
 JOIN steps AS s USING (run_id)
 JOIN total AS t USING (run_id)
 GROUP BY k.run_id, COALESCE(k.operation, k.kernel)
+QUALIFY ROW_NUMBER() OVER (PARTITION BY k.run_id ORDER BY ms DESC, name) <= 50
 ORDER BY k.run_id, ms DESC, name
-LIMIT 50

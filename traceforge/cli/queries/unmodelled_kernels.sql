@@ -18,5 +18,5 @@ SELECT run_id, COALESCE(operation, kernel) AS name, ARG_MAX(kernel, duration_ns)
 FROM known
 WHERE NOT is_known OR operation IS NULL
 GROUP BY run_id, COALESCE(operation, kernel), joined
+QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY ms DESC, name, joined) <= 50
 ORDER BY run_id, ms DESC, name, joined
-LIMIT 50
