@@ -3,13 +3,16 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 
 import traceforge
 from tests.cli.running import SAMPLE, run
 from tests.conftest import stores_are_kept
 from traceforge import api
+from traceforge.cli.command import audible
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +149,14 @@ def test_a_part_that_cannot_be_is_refused_with_a_hint(words: list[str], told: st
     assert result.returncode == 2
     assert told in result.stderr
     assert "hint: " in result.stderr
+
+
+def test_what_may_not_be_read_is_refused_by_its_reader_and_is_no_wrong_usage() -> None:
+    option = typer.Argument()
+
+    def command(file: Path) -> None: ...
+
+    command.__annotations__["file"] = Annotated[Path, option]
+    audible(command)
+
+    assert not option.readable

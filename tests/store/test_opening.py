@@ -96,6 +96,16 @@ def test_a_database_that_is_write_protected_is_not_called_damaged(tmp_path: Path
     assert "the database is write-protected" in str(error)
 
 
+def test_a_database_that_may_not_be_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "job.duckdb"
+    Store(path).close()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    error = open_error(path, duckdb.IOException(f'Cannot open file "{path}": Permission denied'), is_new=False)
+
+    assert "cannot be read: you have no right to" in str(error)
+
+
 def test_a_file_that_is_no_database_is_called_so(tmp_path: Path) -> None:
     path = tmp_path / "notes.duckdb"
     path.write_text("no database" * 1000)

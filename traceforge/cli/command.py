@@ -26,6 +26,9 @@ def audible(function: Callable[..., None]) -> Callable[..., None]:
         function(**given)
 
     own = inspect.signature(function)
+    for parameter in own.parameters.values():
+        for option in getattr(parameter.annotation, "__metadata__", ()):
+            option.readable = False  # whoever opens a file says why it cannot be read; here it would be a wrong usage
     added = {"quiet": _Quiet, "verbose": _Verbose}
     parameters = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)

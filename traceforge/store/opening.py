@@ -169,4 +169,6 @@ def open_error(path: Path | None, error: Exception, is_new: bool) -> InputUnusab
     elif path is not None and _is_kept_from_writing(path, text):
         what = "the database is write-protected"
         hint = "name a file where you may write; what only reads the database works where it is"
+    elif path is not None and path.exists() and not os.access(path, os.R_OK):
+        what, hint = "the database cannot be read: you have no right to", "ask its owner for it, or for a copy"
     return InputUnusableError(what, where=where, hint=hint)
