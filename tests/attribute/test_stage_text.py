@@ -2,7 +2,12 @@
 
 import pytest
 
-from traceforge.attribute.stage_text import is_unbalanced, of_few_microbatches, stages_beside_finding
+from traceforge.attribute.stage_text import (
+    headline_of_stages,
+    is_unbalanced,
+    of_few_microbatches,
+    stages_beside_finding,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +54,17 @@ def test_where_stages_idle_much_evening_out_may_save_nothing(bubble_share: float
 
     assert said.startswith(" With 4 micro-batches for 4 stages it may save far less, or nothing") == is_told
     assert bool(said) == is_told
+
+
+@pytest.mark.parametrize(
+    ("lost_to_pace_ns", "said"),
+    [
+        (16, "at the others' pace, an iteration would be up to 16 ns (16 %) shorter"),
+        (1, "evened out, an iteration would"),
+    ],
+)
+def test_a_slow_stage_beside_another_one_is_not_said_to_save_nothing(lost_to_pace_ns: int, said: str) -> None:
+    heavy = {"heavy_stage": 1, "heavy_ranks": [1], "heavy_ns": 90, "mean_stage_ns": 80, "heavy_excess_share": 0.125}
+    state = {**heavy, "duration_ns": 100, "stage_reason": "slower", "lost_to_pace_ns": lost_to_pace_ns}
+
+    assert f"as it is slower at the same work: {said}" in headline_of_stages(state)

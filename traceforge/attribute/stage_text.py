@@ -1,8 +1,8 @@
 """What a verdict says of a pipeline's stages. In: a state of the verdict. Out: sentences; empty where there are none.
 
 A stage that always computes longer than the others is no loss against the run's own pace, and still what the others
-wait for. Whether it has more work by design one run cannot tell, so nobody is accused; what evening out would save is
-said. Not handled: memory, which may forbid it.
+wait for. Its kernels may tell whether it has more work or is slow (operation.stage_work). Nobody is accused; what
+evening out would save is said. Not handled: memory, which may forbid it.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,19 @@ from typing import Any
 
 from traceforge.attribute.findings.subjects import ranks_said
 from traceforge.attribute.lone_link import of_lone_link, waits_for_lone_link
+from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
 from traceforge.units import format_ns, format_share, plural
+
+_STAGES = """
+SELECT l.run_id, l.stage AS heavy_stage, l.ranks AS heavy_ranks, l.compute_ns_per_iteration AS heavy_ns,
+  l.mean_stage_ns_per_iteration AS mean_stage_ns, l.excess_share AS heavy_excess_share,
+  w.reason AS stage_reason, w.slower_ns, w.more_calls_ns, w.own_ns, w.missing_ns, w.low_slowdown, w.high_slowdown,
+  w.lost_to_pace_ns
+FROM timeline.stage_load AS l
+LEFT JOIN operation.stage_work AS w USING (run_id)
+QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
+"""
 
 State = Mapping[str, Any]
 
@@ -22,8 +33,18 @@ _SCHEDULES = {
 }  # fmt: skip
 
 
+_REASONS = {
+    "slower": "as it is slower at the same work",
+    "more": "as it has more work",
+    "": "by design or by a fault, which one run cannot tell",
+}
 _LATE, _MESSAGES = "ranks later than usual", "messages"
 _NEGATIVE = {_LATE: "of waits that late ranks are spared"}
+
+
+def longest_stages(store: Store) -> dict[int, dict[str, Any]]:
+    """By run the stage that computes longest, and what its kernels tell; of runs with stages."""
+    return {row["run_id"]: row for row in store.records(_STAGES)}
 
 
 def is_unbalanced(state: State) -> bool:
@@ -33,7 +54,7 @@ def is_unbalanced(state: State) -> bool:
 
 def has_heavy_stage(state: State) -> bool:
     """Whether one stage computes so much more than the mean stage that evening out would save much."""
-    if state["heavy_excess_share"] is None:
+    if state.get("heavy_excess_share") is None:
         return False
     is_large = saved_by_stages_ns(state) >= thresholds.UNBALANCED_SAVING_SHARE * state["duration_ns"]
     return bool(is_large and state["heavy_excess_share"] >= thresholds.UNBALANCED_STAGE_SHARE)
@@ -41,10 +62,20 @@ def has_heavy_stage(state: State) -> bool:
 
 def stages_beside_finding(state: State) -> str:
     """What a finding must not hide; empty where it is what makes the stage compute longer."""
-    is_same = state["finding_mode"] == "synchronization_amplification" and set(state["heavy_ranks"] or ()) & set(
-        state["finding_ranks"] or ()
-    )
-    return f"Beside that: {headline_of_stages(state)}" if has_heavy_stage(state) and not is_same else ""
+    if not has_heavy_stage(state):
+        return ""
+    is_same = set(state["heavy_ranks"]) & set(state["finding_ranks"] or ())
+    if is_same and state["finding_mode"] == "synchronization_amplification":
+        return ""
+    return " ".join(filter(None, ["Beside that:", headline_of_stages(state), of_stage_work(state)]))
+
+
+def behind_headline_of_stages(state: State) -> str:
+    """What bubbles may hide, and what kernels say of it; empty where no stage limits the run."""
+    if not is_unbalanced(state):
+        return ""
+    work = of_stage_work(state)
+    return f"{of_few_microbatches(state)}{' ' if work else ''}{work}"
 
 
 def of_few_microbatches(state: State) -> str:
@@ -59,23 +90,98 @@ def of_few_microbatches(state: State) -> str:
 
 
 def headline_of_stages(state: State) -> str:
-    """Which stage computes longest, and what evening out would save."""
-    saved_ns = saved_by_stages_ns(state)
+    """Which stage computes longest, why where its kernels tell, and what mending that would save."""
+    reason = _reason(state)
+    why, how, saved_ns = _REASONS[reason], "evened out", saved_by_stages_ns(state)
+    # Less where another stage is as slow: mended alone it would save little.
+    if reason == "slower" and state["lost_to_pace_ns"] >= saved_ns:
+        how, saved_ns = "at the others' pace", state["lost_to_pace_ns"]
     longer, share = format_share(state["heavy_excess_share"]), format_share(saved_ns / state["duration_ns"])
     return (
         f"Stage {state['heavy_stage']} ({ranks_said(state['heavy_ranks'])}) computes {longer} longer than the mean "
-        "stage, by design or by a fault, which one run cannot tell: evened out, an iteration would be up to "
-        f"{format_ns(saved_ns)} ({share}) shorter."
+        f"stage, {why}: {how}, an iteration would be up to {format_ns(saved_ns)} ({share}) shorter."
     )
+
+
+def of_stage_work(state: State) -> str:
+    """What its kernels say of why a stage computes longest; empty where they say nothing."""
+    if state.get("slower_ns") is None:
+        return ""
+    return _of_pace(state) if state["stage_reason"] in ("slower", "perhaps_slower") else _of_parts(state)
+
+
+def _of_pace(state: State) -> str:
+    """That the stage does the same work at a slower pace, and what that rests on."""
+    is_sure = state["stage_reason"] == "slower"
+    on_inputs = ", on inputs of the same shapes" if is_sure else ""
+    unless = "" if is_sure else ", unless its inputs are larger: too few of their shapes are known"
+    return (
+        f"Stage {state['heavy_stage']} runs the same kernels as often as the other stages{on_inputs}, and a call takes "
+        f"{_slowdown(state)} longer: the same work, more slowly{unless}."
+    )
+
+
+def _of_parts(state: State) -> str:
+    """How much of what the kernels of a stage take longer is due to what."""
+    slower_ns, more_calls_ns = state["slower_ns"], state["more_calls_ns"]
+    longer_ns = slower_ns + more_calls_ns + state["own_ns"] - state["missing_ns"]
+    shared = "kernels that others run, too"
+    parts = (
+        (state["own_ns"], "in kernels that no other stage runs on such inputs"),
+        (more_calls_ns, f"in more calls of {shared}"),
+        (slower_ns, f"in longer calls of {shared} ({_slowdown(state)} longer)"),
+        (-more_calls_ns, f"in fewer calls of {shared}"),
+        (-slower_ns, f"in shorter calls of {shared}"),
+        (state["missing_ns"], "in kernels that only others run"),
+    )
+    least_ns = thresholds.TOLD_BUBBLE_SHARE * state["duration_ns"]
+    told = [f"{format_ns(part_ns)} {where}" if part_ns >= least_ns else "" for part_ns, where in parts]
+    more, less = (", ".join(filter(None, some)) for some in (told[:3], told[3:]))
+    if not more:
+        return ""
+    less = f", less {less}" if less else ""
+    return (
+        f"Kernels of stage {state['heavy_stage']} take {format_ns(longer_ns)} an iteration longer than those of the "
+        f"mean other stage: {more}{less}."
+    )
+
+
+def _slowdown(state: State) -> str:
+    low, high = format_share(state["low_slowdown"]), format_share(state["high_slowdown"])
+    return high if low == high else f"{low} to {high}" if state["low_slowdown"] > 0 else f"up to {high}"
 
 
 def next_step_of_stages(state: State) -> str:
     """What to do about a stage with more work, or a slow one."""
+    stage = state["heavy_stage"]
+    if _reason(state) == "slower":
+        return (
+            f"Compare clock, temperature and power of the devices of stage {stage} with others', and see what else "
+            "runs on them: to move layers away would hide the reason."
+        )
+    if _reason(state) == "more":
+        return (
+            f"See whether stage {stage} is meant to have more work (embedding, head, more layers, layers that are "
+            "computed again): then move layers to other stages."
+        )
     return (
-        f"See whether stage {state['heavy_stage']} has more work by design (embedding, head, layers that do not "
+        f"See whether stage {stage} has more work by design (embedding, head, layers that do not "
         "divide): then move layers to other stages. If all stages have the same work, its devices are slow: compare "
         "with an earlier run."
     )
+
+
+def of_slow_replicas(state: State) -> str:
+    """That a stage slow in all replicas does not show, where there are stages and none is told to be so."""
+    if not state["has_stages"] or (is_unbalanced(state) and _reason(state)):
+        return ""
+    return " Nor does a stage that is slow in all replicas: it may have more work by design."
+
+
+def _reason(state: State) -> str:
+    """Why a stage computes longest: slower or more; empty where its kernels do not tell for sure."""
+    reason = state.get("stage_reason")
+    return reason if reason in _REASONS else ""
 
 
 def of_schedule(state: State) -> str:

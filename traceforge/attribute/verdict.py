@@ -36,12 +36,14 @@ from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profile
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
 from traceforge.attribute.stage_text import (
+    behind_headline_of_stages,
     headline_of_stages,
     is_unbalanced,
+    longest_stages,
     next_step_of_stages,
     of_bubbles,
-    of_few_microbatches,
     of_schedule,
+    of_slow_replicas,
     saved_by_stages_ns,
     stages_beside_finding,
 )
@@ -59,8 +61,6 @@ _STATES = """
 SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   q.bubble_ns, q.iteration_ns AS pipeline_iteration_ns, q.fill_drain_ns, q.imbalance_ns, q.transfer_ns AS message_ns,
   q.late_peer_ns, q.microbatches AS all_microbatches, q.is_first_left_out, q.more_microbatches, q.more_fill_drain_share,
-  w.stage AS heavy_stage, w.ranks AS heavy_ranks, w.compute_ns_per_iteration AS heavy_ns,
-  w.mean_stage_ns_per_iteration AS mean_stage_ns, w.excess_share AS heavy_excess_share,
   a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject, f.mode AS finding_mode,
   f.is_at_most AS finding_is_at_most, f.ranks AS finding_ranks,
   b.sentence AS bound, b.next_step AS bound_step,
@@ -74,10 +74,6 @@ LEFT JOIN (
   FROM timeline.schedule
   GROUP BY run_id
 ) AS p ON p.run_id = s.run_id
-LEFT JOIN (
-  FROM timeline.stage_load
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
-) AS w ON w.run_id = s.run_id
 LEFT JOIN timeline.pipeline AS q ON q.run_id = s.run_id
 LEFT JOIN fabric.hang AS h ON h.run_id = s.run_id AND h.place = 0
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
@@ -100,7 +96,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.records(_STATES)
     profilers = profilers_of(store)
-    owners = idle_owners(store)
+    owners, stages = idle_owners(store), longest_stages(store)
     held, drifts, losses = store.once(held_ranks), drifts_of(store), common_losses(store)
     links, lone = uneven_links(store), lone_links(store)
     hosts = {
@@ -110,6 +106,7 @@ def rows(store: Store) -> pl.DataFrame:
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
+        | stages.get(state["run_id"], {})
         | {"held": held.get(state["run_id"]), "link": no_more_than_waited(links.get(state["run_id"]), state)}
         | {"losses": losses.get(state["run_id"], ()), "host_bound": None, "lone_link": lone.get(state["run_id"])}
         | (hosts.get(state["run_id"], {}) if state["state"] == "nothing_significant" else {})
@@ -277,14 +274,13 @@ def _of_iterations(state: State, free: str) -> str:
     if _is_spread(state) and state["idle_owner"]:
         nobody = f" {explanation_of_division(state['idle_owner'])}"
     if is_unbalanced(state) or _has_uneven_link(state):
-        hidden = "" if _has_uneven_link(state) else of_few_microbatches(state)
+        hidden = "" if _has_uneven_link(state) else behind_headline_of_stages(state)
         nobody = f"{hidden}{_uneven_beside(state)} Nothing else is significant{seen(state)}."
     what = "Kernels and transfers that are slow" if _is_common(state) else "What is slow"
     alike = f" {what} alike for everyone in all iterations {'do' if _is_common(state) else 'does'} not show this way."
     if state["is_size_assumed"]:
         alike += " No file says how many ranks the job has: of others, if there are any, nothing is known."
-    of_stages = " Nor does a stage that is slow in all replicas: it may have more work by design."
-    return f"{rest}{nobody}{small}{free}{goes}{of_schedule(state)}{alike}{of_stages if state['has_stages'] else ''}"
+    return f"{rest}{nobody}{small}{free}{goes}{of_schedule(state)}{alike}{of_slow_replicas(state)}"
 
 
 def _beside_finding(state: State) -> str:

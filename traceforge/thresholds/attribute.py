@@ -363,7 +363,7 @@ HINT_PART: Annotated[
     float, Meaning("share of all delay", "A hint that is so much of it is told before its being spread.", "verdict")
 ] = 0.5
 TOLD_BUBBLE_SHARE: Annotated[
-    float, Meaning("share of an iteration", "A kind of bubble that is smaller is not reported.", "attribute.verdict")
+    float, Meaning("share of an iteration", "Smaller kinds of bubble or work are not reported.", "attribute.verdict")
 ] = 0.01
 WHOLE_POINTS: Annotated[
     float, Meaning("points of a hundred", "From here on the verdict says whole points.", "attribute.verdict")
