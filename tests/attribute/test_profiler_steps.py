@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceforge.attribute import bound_words, profiler_steps, verdict
+from traceforge.attribute import bound_words, profiler_steps, verdict_words
 from traceforge.attribute.late_launch import phrases
 from traceforge.attribute.profiler_steps import step_of
 
@@ -10,9 +10,9 @@ USUAL = {
     **bound_words.NEXT_STEPS,
     "launch_bound": phrases(None)[2],
     "nothing_runs": bound_words.NOTHING_RUNS,
-    "communication": verdict._COMMUNICATION,
-    **verdict._IRREGULAR,
-    "more_steps": verdict._MORE_STEPS,
+    "communication": verdict_words.COMMUNICATION,
+    **verdict_words.IRREGULAR,
+    "more_steps": verdict_words.MORE_STEPS,
 }
 OF_TORCH = ("torch.profiler", "profiler.step()", "with_stack", "activities CPU")
 

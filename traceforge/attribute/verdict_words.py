@@ -40,9 +40,9 @@ HEADLINES = MappingProxyType(
     }
 )
 
-_ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
+ALL_RANKS = "Record the same steps on all ranks, one trace file a rank, and give the folder that holds them."
 OTHER_RANKS = "To see who waits for whom, record the same steps on all ranks."
-_COMMUNICATION = (
+COMMUNICATION = (
     "Record all ranks in the same steps, the host's calls and the device's work (torch.profiler of PyTorch 2.4 or "
     "later, activities CPU and CUDA); `traceforge doctor` names the setting for these files."
 )
@@ -58,13 +58,13 @@ NEXT_STEPS = MappingProxyType(
         "execution_trace_observer=...) writes both); both in one folder are joined.",
         "rank_unknown": "Record with torch.distributed initialised, or name the files or their folders by rank "
         "(rank0.json, rank1.json).",
-        "no_timeline": _ALL_RANKS,
-        "one_rank": _ALL_RANKS,
-        "partly_seen": _ALL_RANKS,
-        "ranks_missing": _ALL_RANKS,
-        "no_communication": _COMMUNICATION,
-        "unmatched": _COMMUNICATION,
-        "mostly_unmatched": _COMMUNICATION,
+        "no_timeline": ALL_RANKS,
+        "one_rank": ALL_RANKS,
+        "partly_seen": ALL_RANKS,
+        "ranks_missing": ALL_RANKS,
+        "no_communication": COMMUNICATION,
+        "unmatched": COMMUNICATION,
+        "mostly_unmatched": COMMUNICATION,
     }
 )
 

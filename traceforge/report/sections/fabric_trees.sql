@@ -1,5 +1,5 @@
--- Trees of the largest communicator by channel: the root, how many ranks have rank below, and who reaches other nodes,
--- which is unknown where a rank's log is missing.
+-- Trees of the largest communicator by channel: the root, how many ranks have rank below, and who reaches other nodes.
+-- That is unknown where a rank's log is missing.
 WITH shown AS (
   SELECT MIN(communicator_id) AS communicator_id
   FROM fabric.tree
