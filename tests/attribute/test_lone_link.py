@@ -13,7 +13,7 @@ from tests.attribute.test_link_text import job
 from tests.given import MS, built, rows_of
 from tests.synth.quiet_jobs import BARE
 from tests.timeline.pipelines import simulated
-from traceforge.attribute.common_loss import CommonLoss, headline_of_loss, step_of_loss
+from traceforge.attribute.common_loss import CommonLoss, headline_of_loss, step_of_bubbles
 from traceforge.attribute.lone_link import LoneLink, lone_links, next_step_of_lone_link, of_lone_link
 from traceforge.attribute.stage_text import of_schedule
 from traceforge.synth.cluster import Cluster
@@ -86,11 +86,13 @@ def test_bubbles_lead_a_verdict_without_a_culprit_with_what_makes_most_of_them(
     )
 
 
-def test_what_leads_the_verdict_has_its_step_unless_what_bounds_the_job_says_so() -> None:
-    step = step_of_loss({**STATE, "bound_step": "Look at the largest products first."})
+def test_bubbles_that_lead_the_verdict_have_their_step_unless_what_bounds_the_job_says_so() -> None:
+    step = step_of_bubbles({**STATE, "bound_step": "Look at the largest products first."})
 
     assert step.startswith("Use more micro-batches or chunks")
-    assert step_of_loss({**STATE, "bound_step": f"{step} And more."}) == ""
+    assert step_of_bubbles({**STATE, "bound_step": f"{step} And more."}) == ""
+    copies = [CommonLoss("copy_bound", "nothing but copies runs", 0.5)]
+    assert step_of_bubbles({**STATE, "losses": copies, "bound_step": None}) == ""
 
 
 def test_a_pipeline_over_two_hosts_leads_with_its_bubbles_and_tells_its_messages(tmp_path: Path) -> None:

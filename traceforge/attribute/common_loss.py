@@ -95,11 +95,11 @@ def loss_beside_finding(state: State) -> str:
     return f"Beside that, all ranks alike: {_of_loss(others[0], state)}"
 
 
-def step_of_loss(state: State) -> str:
-    """What to do about what leads the verdict; empty where what bounds the job says so already."""
-    if state["host_bound"] is not None or not state["losses"]:
+def step_of_bubbles(state: State) -> str:
+    """What to do about bubbles that lead the verdict; empty where others do, or what bounds the job says so already."""
+    if state["host_bound"] is not None or not state["losses"] or state["losses"][0].bound != _BUBBLES:
         return ""
-    step = NEXT_STEPS.get(state["losses"][0].bound, "")
+    step = NEXT_STEPS[_BUBBLES]
     return "" if step in (state["bound_step"] or "") else step
 
 

@@ -14,7 +14,7 @@ from traceforge.attribute.common_loss import (
     headline_of_loss,
     loses_in_common,
     loss_beside_finding,
-    step_of_loss,
+    step_of_bubbles,
 )
 from traceforge.attribute.costless import costless
 from traceforge.attribute.divided_work import explanation_of_division, headline_of_division, idle_owners
@@ -320,5 +320,5 @@ def _next_step(state: State) -> str:
             "Record more iterations than these, so that chance can be told from a cause; then: {next_step}", state
         )
     scale = "If it scales badly nonetheless, compare with a run at another scale: the time per collective tells why."
-    led = step_of_loss(state) if _is_common(state) else ""
+    led = step_of_bubbles(state) if _is_common(state) else ""
     return " ".join(filter(None, [next_step_of_lone_link(state), led, state["bound_step"], scale]))
