@@ -1,35 +1,19 @@
 """Files of a database that were damaged on disk, at the size that they had: each failure names the file."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.store.folders import ingested, parts, write_trace
+from tests.store.folders import parts
 from traceforge import api
 from traceforge.errors import InputUnusableError, QueryError
+from traceforge.store.damage import damaged_partition
 from traceforge.store.database import Store
 
 BLOCK_BYTES, HEADERS_BYTES = 65_536, 12_288
 EVERY_ROW = "SELECT * FROM raw.occurrence"
 Ask = Callable[[Store], object]
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder database of three ranks, 20 events each."""
-    place = tmp_path_factory.mktemp("original")
-    for rank in range(3):
-        write_trace(place / "traces" / f"rank{rank}.json", rank)
-    with Store(f"{place / 'job'}/") as store:
-        ingested(store, place / "traces")
-    return place / "job"
-
-
-@pytest.fixture
-def job(original: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(original, tmp_path / "job"))
 
 
 def with_empty_pages(file: Path) -> Path:
@@ -66,6 +50,18 @@ def test_a_question_to_damaged_rows_names_their_file(job: Path, ask: Ask) -> Non
 
     assert names(caught, damaged)
     assert "rows of raw.occurrence cannot be read" in caught.value.what
+
+
+@pytest.mark.parametrize("before", ["", "got external error: Invalid Error: "])
+def test_damage_is_told_whoever_hands_on_what_duckdb_says(job: Path, before: str) -> None:
+    # given the words of DuckDB itself, and as they come through rows that polars reads
+    damaged = with_empty_pages(file_of(job, "raw.occurrence", 1))
+
+    found = damaged_partition(f"{before}TProtocolException: Invalid data", {"raw.occurrence": [str(damaged)]})
+
+    assert found is not None
+    assert found.where == str(damaged)
+    assert damaged_partition("Invalid Input Error: no", {"raw.occurrence": [str(damaged)]}) is None
 
 
 def test_other_questions_are_answered_and_wrong_ones_are_no_damage(job: Path) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.given import rows_of
-from tests.store.folders import ingested, parts, write_trace
+from tests.store.folders import parts
 from traceforge.errors import InputUnusableError, QueryError
 from traceforge.store.database import Store
 from traceforge.store.folder import is_database
@@ -23,23 +23,6 @@ SELECT
 FROM read_text('/etc/passwd')
 """
 SECRET = pl.DataFrame({"secret": ["swordfish"]})
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder database of two ranks."""
-    place = tmp_path_factory.mktemp("original")
-    for rank in range(2):
-        write_trace(place / "traces" / f"rank{rank}.json", rank)
-    with Store(f"{place / 'job'}/") as store:
-        ingested(store, place / "traces")
-    return place / "job"
-
-
-@pytest.fixture
-def job(original: Path, tmp_path: Path) -> Path:
-    """A copy of it, which a stranger may change."""
-    return Path(shutil.copytree(original, tmp_path / "job"))
 
 
 def refusal(job: Path) -> str:
@@ -111,7 +94,7 @@ def lost_file(job: Path) -> None:
         (pipe_in_the_place_of_a_file, "is no plain file"),
         (catalogue_that_is_a_link, "catalogue.duckdb is no plain file"),
         (cut_file, "is missing or not whole"),
-        (lost_file, "the partition of source 1 in raw.track is missing or not whole"),
+        (lost_file, "the partition of source 2 in raw.track is missing or not whole"),
     ],
 )
 def test_files_that_are_not_as_they_were_written_are_refused(job: Path, do: Callable[[Path], None], what: str) -> None:
@@ -231,4 +214,5 @@ def test_any_other_place_will_do(original: Path, tmp_path: Path, name: str) -> N
         assert rows_of(store, "SELECT source_id, COUNT(*) FROM raw.event GROUP BY ALL ORDER BY ALL") == [
             (0, 20),
             (1, 20),
+            (2, 20),
         ]

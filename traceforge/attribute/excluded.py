@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from traceforge.attribute.stage_text import is_unbalanced
 from traceforge.units import format_ns, format_share, listed
 
 State = Mapping[str, Any]
@@ -25,10 +26,17 @@ def seen(state: State) -> str:
         return (
             ", but nothing is excluded either: these iterations are too few or too uneven to show a delay of any size"
         )
-    alone = "; a stage that computes longer in all iterations does not show, as there is one replica of each"
     said = [f"{listed(kinds)} {'' if n else 'costs '}{size}" for n, (size, kinds) in enumerate(clauses.items())]
     more = "".join(f", {one}" for one in said[1:])
-    return f": {said[0]} an iteration{more}{alone if state['is_one_replica'] else ''}"
+    return f": {said[0]} an iteration{more}{_of_one_replica(state)}"
+
+
+def _of_one_replica(state: State) -> str:
+    """Which stages do not show; empty where each has replicas."""
+    if not state["is_one_replica"]:
+        return ""
+    which = "another stage" if is_unbalanced(state) else "a stage"
+    return f"; {which} that computes longer in all iterations does not show, as there is one replica of each"
 
 
 def without_owner(state: State) -> str:

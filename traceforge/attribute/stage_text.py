@@ -113,10 +113,11 @@ def of_stage_work(state: State) -> str:
 def _of_pace(state: State) -> str:
     """That the stage does the same work at a slower pace, and what that rests on."""
     is_sure = state["stage_reason"] == "slower"
+    others = "the other stage" if state["stages"] == 2 else "the other stages"
     on_inputs = ", on inputs of the same shapes" if is_sure else ""
     unless = "" if is_sure else ", unless its inputs are larger: too few of their shapes are known"
     return (
-        f"Stage {state['heavy_stage']} runs the same kernels as often as the other stages{on_inputs}, and a call takes "
+        f"Stage {state['heavy_stage']} runs the same kernels as often as {others}{on_inputs}, and a call takes "
         f"{_slowdown(state)} longer: the same work, more slowly{unless}."
     )
 

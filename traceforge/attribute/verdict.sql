@@ -18,7 +18,7 @@ CREATE OR REPLACE TABLE attribute.verdict (
   -- Time above the reference as a share of the mean judged iteration; NULL where none was judged.
   delay_share DOUBLE,
   -- Whether a stage computes so much more than the others, or messages between two hosts always take so much longer, that
-  -- evening out would save time: by design or by a fault, which one run need not tell.
+  -- evening out would save time. It may be by design or by a fault.
   is_unbalanced BOOLEAN NOT NULL,
   -- Whether the headline names what all ranks lose alike: nobody is to blame for it.
   is_common BOOLEAN NOT NULL

@@ -201,7 +201,7 @@ def _cut_in_two(work: ExportNode, call: ExportNode, followers: list[ExportNode],
 
 
 def _renumbered(nodes: list[ExportNode]) -> list[ExportNode]:
-    """Nodes in order of start, numbered from 1; a pause precedes what follows it."""
+    """Nodes in order of start, numbered from 2; a pause precedes what follows it."""
     order = sorted(nodes, key=lambda node: -1 if node.start_ns is None else node.start_ns)
     numbers = {node.node_id: number for number, node in enumerate(order, _FIRST_ID)}
     for number, node in enumerate(order, _FIRST_ID):

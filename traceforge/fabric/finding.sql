@@ -5,8 +5,8 @@
 -- Reads: fabric.group_progress, fabric.hang, fabric.hang_call, fabric.hang_dump, fabric.is_same_network, fabric.job
 -- Reads: fabric.link, fabric.network_end, fabric.load, fabric.stated_members
 -- Reads: fabric.measured, fabric.member, fabric.nic, fabric.nic_distance, fabric.nic_load, fabric.operation
--- Reads: fabric.process, fabric.process_group, fabric.process_host, fabric.ring, fabric.telemetry, fabric.telemetry_lag
--- Reads: fabric.telemetry_series, fabric.tree, fabric.unwinds_after, fabric.warns_alone
+-- Reads: fabric.process, fabric.process_group, fabric.process_host, fabric.ring, fabric.step_of_event, fabric.telemetry
+-- Reads: fabric.telemetry_lag, fabric.telemetry_series, fabric.tree, fabric.unwinds_after, fabric.warns_alone
 CREATE OR REPLACE TABLE fabric.finding (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

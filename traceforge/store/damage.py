@@ -13,7 +13,8 @@ from pathlib import Path
 from traceforge.errors import InputUnusableError
 
 _WRONG_BLOCK, _CUT = "Corrupt database file", "Could not read enough bytes"
-_KIND = re.compile(r"[A-Z][a-zA-Z]* Error: ")
+# `Invalid Error` is what DuckDB calls an error that has no kind, where it hands one to another library.
+_KIND = re.compile(r"\b(?!Invalid Error)[A-Z][a-zA-Z]* Error: ")
 _WHOLE_ROWS = "SELECT COUNT(HASH(one)) FROM read_parquet(?, hive_partitioning = false) AS one"
 _LONGEST_REASON = 200
 COPY_OR_INGEST = "copy the database again as a whole, or ingest the traces into a new one"

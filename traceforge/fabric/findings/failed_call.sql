@@ -11,7 +11,7 @@ WITH raised AS (
   SELECT s.run_id FROM raw.nccl_exception JOIN meta.source AS s USING (source_id)
 ),
 failed AS (
-  SELECT p.run_id, p.host, p.process, e.source_id, e.record_id, e.kind, e.place, e.text, r.line,
+  SELECT p.run_id, p.host, p.process, e.source_id, e.record_id, e.place, e.text, r.line,
     CASE WHEN e.kind = 'cuda_failure' THEN 'CUDA ' || COALESCE(CAST(e.code AS VARCHAR), e.text)
       ELSE COALESCE(NULLIF(REGEXP_EXTRACT(e.text, 'Call to (\w+)', 1), ''), REGEXP_EXTRACT(e.text, '\w+')) END AS what,
     e.kind = 'cuda_failure' AND REGEXP_MATCHES(e.text, 'illegal (memory|instruction|address)|invalid (program|address)|'
@@ -56,7 +56,7 @@ SELECT
       THEN 'NVLink between hosts, and NVLink SHARP on such machines, take the IMEX service and its channels in the '
         || 'container (in Kubernetes a ComputeDomain). NCCL_MNNVL_ENABLE=0 and NCCL_NVLS_ENABLE=0 do without.'
     WHEN text SIMILAR TO '.*(posix_fallocate|shm_open|ftruncate).*'
-      THEN 'See whether the host, or the container, has enough shared memory (/dev/shm, --shm-size).'
+      THEN fabric.step_of_event('shared_memory')
     WHEN text SIMILAR TO '.* ibv_.*Cannot allocate memory.*'
       THEN 'Raise the limit of locked memory (`ulimit -l`, LimitMEMLOCK of the container runtime) on this host.'
     WHEN NOT is_problem

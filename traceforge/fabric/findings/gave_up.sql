@@ -66,7 +66,7 @@ SELECT
     WHEN 'mismatched_start' THEN 'Give all ranks of the job the same world size and each its own rank; see whether ranks '
       || 'of an earlier attempt, or of another job with the same address, still live, and whether all have the same '
       || 'version of NCCL.'
-    WHEN 'shared_memory' THEN 'See whether the host, or the container, has enough shared memory (/dev/shm, --shm-size).'
+    WHEN 'shared_memory' THEN fabric.step_of_event('shared_memory')
     WHEN 'network_not_found' THEN 'NCCL found no network that works. Where NCCL_NET, also in the file that NCCL_CONF_FILE '
       || 'names, asks for one, it takes no other: its plug-in, libibverbs with the driver of the NIC, and the devices '
       || '(/dev/infiniband) must be in the container. Otherwise see which interfaces NCCL_SOCKET_IFNAME allows.'

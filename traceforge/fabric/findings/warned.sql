@@ -21,7 +21,7 @@ SELECT
       THEN 'Switch it off on these hosts (`sysctl kernel.numa_balancing=0`): it moves pages of the processes while they '
         || 'communicate.'
     WHEN MIN(w.kind) = 'shared_memory'
-      THEN 'See whether the host, or the container, has enough shared memory (/dev/shm, --shm-size).'
+      THEN fabric.step_of_event('shared_memory')
   END AS next_step,
   LIST(DISTINCT m.global_rank) AS ranks, 'error message' AS basis,
   MIN((w.source_id, w.line)) AS first, COUNT(DISTINCT (w.source_id, w.record_id)) AS citation_count
