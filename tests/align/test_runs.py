@@ -215,7 +215,7 @@ def test_jobs_of_one_size_and_time_on_one_host_are_told_by_the_numbers_of_their_
     # and processes that were started by turns, of unlike ranks, or under two ranks tell nothing
     assert _at_once(1, 2, 3, 4, ranks=(0, 0, 1, 1)) == [("log", [0, 1, 2, 3])]
     assert _at_once(1, 2, 3, 4, ranks=(0, 1, 0, 2)) == [("log", [0, 1, 2, 3])]
-    assert _at_once(1, 2, 2, 3, ranks=(0, 1, 0, 1)) == [("log", [0, 1, 2, 3])]
+    assert _at_once(1, 2, 2, 3, ranks=(1, 0, 1, 0)) == [("log", [0, 1, 2, 3])]
     # nor do two files of one rank alone, which may be of a helper of it
     assert _at_once(1, 2, ranks=(0, 0)) == [("log", [0, 1])]
 

@@ -13,7 +13,7 @@ from tests.attribute.test_link_text import job
 from tests.given import MS, built, rows_of
 from tests.synth.quiet_jobs import BARE
 from tests.timeline.pipelines import simulated
-from traceforge.attribute.common_loss import CommonLoss, headline_of_loss, step_of_bubbles
+from traceforge.attribute.common_loss import CommonLoss, headline_of_loss, loss_beside_finding, step_of_bubbles
 from traceforge.attribute.lone_link import LoneLink, lone_links, next_step_of_lone_link, of_lone_link
 from traceforge.attribute.stage_text import of_schedule
 from traceforge.synth.cluster import Cluster
@@ -93,6 +93,15 @@ def test_bubbles_that_lead_the_verdict_have_their_step_unless_what_bounds_the_jo
     assert step_of_bubbles({**STATE, "bound_step": f"{step} And more."}) == ""
     copies = [CommonLoss("copy_bound", "nothing but copies runs", 0.5)]
     assert step_of_bubbles({**STATE, "losses": copies, "bound_step": None}) == ""
+
+
+def test_bubbles_are_not_told_twice_beside_a_finding() -> None:
+    # given a finding, beside which a sentence of their own tells bubbles and another what copies cost
+    copies = CommonLoss("copy_bound", "nothing but copies runs", 0.3)
+    found = {**STATE, "state": "finding", "finding_subject": "rank"}
+
+    assert loss_beside_finding(found) == ""
+    assert "nothing but copies" in loss_beside_finding({**found, "losses": [*found["losses"], copies]})
 
 
 def test_a_pipeline_over_two_hosts_leads_with_its_bubbles_and_tells_its_messages(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tests.attribute.jobs import traces_of, verdict_of
 from tests.fabric.logs import Process, store_of_logs
 from tests.given import MS, US, Trace, built, data_parallel_job, store_of
 from tests.stories import told
-from traceforge.attribute.excluded import without_owner
+from traceforge.attribute.excluded import seen, without_owner
 from traceforge.attribute.log_text import of_logs_alone
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
@@ -334,6 +334,17 @@ def test_of_logs_alone_connections_are_counted_where_ranks_of_one_communicator_p
         (verdict,) = store.query("FROM attribute.verdict").to_dicts()
 
     assert "no problem of configuration in 2 connections between ranks" in verdict["explanation"]
+
+
+@pytest.mark.parametrize(("heavy_ns", "which"), [(90, "another stage"), (81, "a stage")])
+def test_of_one_replica_a_stage_that_is_named_is_not_said_to_be_hidden(heavy_ns: int, which: str) -> None:
+    # given stages of 80 ns in the mean, of which one computes a tenth longer, or hardly
+    sights = {"rank_sight_ns": None, "pause_sight_ns": 5, "host_sight_ns": None, "transfer_sight_ns": None}
+    stages = {"heavy_ns": heavy_ns, "mean_stage_ns": 80, "heavy_excess_share": heavy_ns / 80 - 1}
+    state = {"state": "nothing_significant", "duration_ns": 100, "is_one_replica": True, **sights, **stages}
+
+    assert seen(state).endswith(f"; {which} that computes longer in all iterations does not show, as there is one "
+                                "replica of each")  # fmt: skip
 
 
 def test_a_rank_missing_between_numbered_files_may_be_the_late_one() -> None:

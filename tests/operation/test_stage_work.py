@@ -102,3 +102,12 @@ def test_kernels_that_explain_little_of_what_devices_compute_longer_give_no_reas
 )
 def test_too_few_kernels_or_no_longer_ones_say_nothing(kernels: list[Kernel]) -> None:
     assert stage_work(pl.DataFrame(kernels, schema=NAMES, orient="row")) is None
+
+
+def test_calls_that_take_longer_say_nothing_beside_kernels_of_other_work() -> None:
+    # given calls that take a fifth longer, a kernel that no other stage runs, and one as long that only others run
+    other: list[Kernel] = [(True, 4, 200, 0, 0), (True, 0, 0, 4, 200)]
+    found = of(*slowed(1.2, 1.2, 1.2, 1.2, 1.2), *other)
+
+    assert (found.slower_ns, found.own_ns, found.missing_ns) == (352, 200, 200)
+    assert found.reason(352) is None
