@@ -22,6 +22,16 @@ def test_a_plug_in_that_does_not_start_is_a_notice_where_the_nodes_are_not_known
         assert rows_of(store, FINDINGS) == [("plugin_failed", "notice")]
 
 
+def test_one_node_that_is_known_does_not_make_sockets_between_nodes_a_problem() -> None:
+    # given ranks of one node, which are two of the four of a further communicator, too
+    here = fallen_back(nodes=1)
+    for process in here:
+        process.init(size=4, comm=0xB0, comm_hash="0xbeef")
+
+    with fabric_of(here) as store:
+        assert ("plugin_failed", "notice") in rows_of(store, FINDINGS)
+
+
 def test_connections_over_sockets_say_that_the_plug_in_did_not_start() -> None:
     # given the same two nodes, which connect
     first, second = fallen_back()
