@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from traceforge.graph.arrival_order import CROSSED, as_met, with_positions
+from traceforge.graph.binding_meeting import ARRIVALS, USUAL
 from traceforge.graph.common_waits import KEY, common_waits, rare_waits, with_common_waits, without_chance_waits
 from traceforge.records import Issue
 from traceforge.store.database import Store
@@ -32,77 +33,6 @@ FROM timeline.arrival AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
 GROUP BY ALL
 ORDER BY ALL
-"""
-
-# The binding meeting of a call ends with it: the last to begin, but for those whose other side is done long before, and
-# for what a host has sent long before. The others have ended when the other side is done, and take no longer than
-# binding ones of their size: what else a kernel waits for is not theirs.
-_USUAL = """
-WITH several AS (
-  SELECT DISTINCT run_id, rank
-  FROM (SELECT run_id, rank FROM timeline.arrival GROUP BY run_id, rank, call_id HAVING COUNT(*) > 1)
-),
-met AS (
-  SELECT a.run_id, a.end_ns, c.last_arrival_ns, c.communicator_id, c.size_bytes,
-    ROW_NUMBER() OVER (
-      PARTITION BY a.run_id, a.rank, a.call_id
-      ORDER BY a.recorded_end_ns - a.end_ns <= $1 * (a.recorded_end_ns - a.arrival_ns) DESC,
-        a.end_ns - f.first_end_ns <= $1 * (a.end_ns - c.last_arrival_ns) DESC,
-        c.last_arrival_ns DESC, a.collective_id DESC
-    ) = 1 AS is_binding
-  FROM timeline.arrival AS a
-  JOIN (SELECT run_id, collective_id, MIN(end_ns) AS first_end_ns FROM timeline.arrival GROUP BY ALL) AS f
-    USING (run_id, collective_id)
-  JOIN several USING (run_id, rank)
-  JOIN timeline.collective AS c USING (run_id, collective_id)
-)
-SELECT run_id, communicator_id, size_bytes, QUANTILE_DISC(GREATEST(0, end_ns - last_arrival_ns), 0.5) AS usual_ns
-FROM met
-WHERE is_binding
-GROUP BY ALL
-"""
-
-# Members of a collective may issue it in different iterations.
-_ARRIVALS = """
-WITH own AS (
-  SELECT * FROM timeline.arrival WHERE run_id = $1 AND iteration BETWEEN $2 AND $3
-),
-of_collective AS (
-  SELECT a.collective_id, MIN(a.end_ns) AS first_end_ns,
-    COALESCE(
-      MIN(a.iteration) FILTER (w.rank IS NOT NULL) < MAX(a.iteration) FILTER (w.rank IS NOT NULL), false
-    ) AS is_split
-  FROM timeline.arrival AS a
-  LEFT JOIN timeline.window AS w USING (run_id, iteration, rank)
-  WHERE a.run_id = $1 AND a.collective_id IN (SELECT collective_id FROM own)
-  GROUP BY a.collective_id
-),
-met AS (
-  SELECT a.*, COUNT(*) OVER own_call AS meetings,
-    ROW_NUMBER() OVER (
-      own_call
-      ORDER BY a.recorded_end_ns - a.end_ns <= $4 * (a.recorded_end_ns - a.arrival_ns) DESC,
-        a.end_ns - o.first_end_ns <= $4 * (a.end_ns - c.last_arrival_ns) DESC,
-        c.last_arrival_ns DESC, a.collective_id DESC
-    ) = 1 AS is_binding,
-    o.first_end_ns, o.is_split, c.last_arrival_ns, c.communicator_id, c.size_bytes
-  FROM own AS a
-  JOIN of_collective AS o USING (collective_id)
-  JOIN timeline.collective AS c USING (run_id, collective_id)
-  WINDOW own_call AS (PARTITION BY a.rank, a.call_id)
-)
-SELECT a.run_id, a.iteration, a.rank, o.role, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings,
-  a.is_binding, a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
-  w.end_ns AS window_end_ns, w.start_ns,
-  b.collective_id AS behind, CASE WHEN q.is_held THEN b.collective_id END AS queued,
-  CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
-FROM met AS a
-JOIN timeline.window AS w USING (run_id, iteration, rank)
-JOIN timeline.role AS o USING (run_id, rank)
-LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
-LEFT JOIN met AS b
-  ON b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration AND b.is_binding
-ORDER BY a.rank, a.iteration, a.call_id, a.is_binding, a.collective_id
 """
 
 # Iterations of which a part is missing: members of a collective, partners of calls, or all that ties a rank to others.
@@ -156,7 +86,7 @@ _COLUMNS = (
 
 def rows(store: Store) -> Iterator[pl.DataFrame]:
     """Rows of some iterations at a time, one a (rank, collective of an iteration), where their order is known."""
-    usual = store.query(_USUAL, [thresholds.MOST_OUTLASTED_SHARE])
+    usual = store.query(USUAL, [thresholds.MOST_OUTLASTED_SHARE])
     lacking = store.query(_LACKING).with_columns(is_lacking=True)
     found = []
     irregular = {code: list[pl.DataFrame]() for code in _LEFT_OUT}
@@ -189,7 +119,7 @@ def _blocks(store: Store) -> Iterator[tuple[int, int, int]]:
 def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, lacking: pl.DataFrame) -> pl.DataFrame:
     """All arrivals of some iterations, with places in the common order."""
     group = ["run_id", "communicator_id", "size_bytes"]
-    arrivals = store.query(_ARRIVALS, [*block, thresholds.MOST_OUTLASTED_SHARE])
+    arrivals = store.query(ARRIVALS, [*block, thresholds.MOST_OUTLASTED_SHARE])
     arrivals = arrivals.join(usual, on=group, how="left", nulls_equal=True, maintain_order="left")
     likely_ns = pl.min_horizontal("first_end_ns", pl.col("last_arrival_ns") + pl.col("usual_ns"))
     arrivals = arrivals.with_columns(likely_end_ns=likely_ns).drop(*group[1:], "usual_ns", "first_end_ns")

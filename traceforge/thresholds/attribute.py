@@ -35,6 +35,12 @@ MEDIUM_P_VALUE: Annotated[
 HIGH_P_VALUE: Annotated[
     float, Meaning("probability", "Likelier by chance is rarely high, nor medium below HIGH_SHARE.", "confidence")
 ] = 0.002
+CUT_OF_LARGEST: Annotated[
+    float, Meaning("share of the largest delay", "Longer delays count no more, when many are counted.", "confidence")
+] = 0.125
+CUT_FACTOR: Annotated[
+    float, Meaning("times", "Cut delays have to be unlikelier by this, as they are a second look.", "confidence")
+] = 5.0
 MEDIUM_DOMINANCE: Annotated[
     float, Meaning("share of the cause's delay", "A rank that owns less of it rarely counts.", "confidence")
 ] = 0.4
@@ -85,11 +91,7 @@ LONGEST_EPISODE_SHARE: Annotated[
 ] = 0.9
 ONE_OFF_SHARE: Annotated[
     float,
-    Meaning(
-        "share of the median iteration",
-        "A single loss of this size is named, if it is one rank's or everyone's.",
-        "confidence",
-    ),
+    Meaning("share of the median iteration", "One loss of this size, of one rank or all, is named.", "confidence"),
 ] = 0.5
 ONE_OFF_COMPUTE_SHARE: Annotated[
     float,
@@ -267,9 +269,7 @@ STEADY_EXCEPTIONS: Annotated[
 ] = 0.1
 STEADY_SHARE: Annotated[
     float,
-    Meaning(
-        "share of its mean excess", "A slow path loses at least this much in each of the others.", "cause slow_path"
-    ),
+    Meaning("share of its mean excess", "A slow path loses at least this much in each other one.", "cause slow_path"),
 ] = 0.5
 PATH_EXCESS: Annotated[
     float,
@@ -343,8 +343,7 @@ SPREAD_SHARE: Annotated[
     Meaning("share of the mean iteration", "Without a finding so much delay is lost to many, not green.", "verdict"),
 ] = 0.05
 COMMON_LOSS_SHARE: Annotated[
-    float,
-    Meaning("share of the mean iteration", "So much that all ranks lose alike leads the verdict.", "verdict"),
+    float, Meaning("share of the mean iteration", "So much that all lose alike leads the verdict.", "verdict")
 ] = 0.2
 UNBALANCED_STAGE_SHARE: Annotated[
     float, Meaning("share of the mean stage's compute", "A stage this much longer limits a pipeline.", "verdict")

@@ -42,6 +42,29 @@ def test_noise_that_lasts_counts_once() -> None:
     assert gathering_p_value(delays, places(0), 3) > 100 * gathering_p_value(alone, places(0), 3)
 
 
+def test_many_delays_count_beside_a_large_one() -> None:
+    # given four ranks, and 16 of 20 iterations in which rank 2 or 3 loses 10, but 100 in the last one
+    delays = np.zeros((20, 4))
+    delays[np.arange(16), [2, 3] * 8] = [10.0] * 15 + [100.0]
+
+    # then the large one, nearly half of the sum, decides little: cut to 12.5 it is one of sixteen on these two alone
+    assert gathering_p_value(delays, places(2, 3), 1) < 0.01
+    # and as many, in turns on all four ranks, are chance whoever has the large one
+    delays = np.zeros((20, 4))
+    delays[np.arange(16), [0, 1, 2, 3] * 4] = [10.0] * 15 + [100.0]
+    assert gathering_p_value(delays, places(2, 3), 1) > 0.5
+
+
+def test_a_rank_that_always_loses_a_little_is_not_the_owner_of_its_large_delays() -> None:
+    # given eight ranks that lose 100 once each, and rank 0 that loses 5 more in all 20 iterations
+    delays = np.zeros((20, 8))
+    delays[2 * np.arange(8), np.arange(8)] = 100.0
+    delays[:, 0] += 5.0
+
+    # then one rank or another has 200 of the 900 by chance, and its level does not count a second time
+    assert gathering_p_value(delays, places(0), 8) == 1
+
+
 def test_there_are_six_pairs_of_four_ranks() -> None:
     assert subsets(4, 2) == pytest.approx(6)
     assert subsets(1_024, 1) == pytest.approx(1_024)

@@ -335,3 +335,20 @@ def test_delays_that_only_every_fourth_step_could_show_are_not_spaced_by_their_r
 
     found = found_in(run, lost({"host_stall": stall}))
     assert [one.subject.name for one in found] == (["0"] if named else [])
+
+
+def test_a_hint_names_the_host_that_has_all_delays_in_place_of_its_ranks() -> None:
+    # given two hosts of two ranks; in 6 of 20 iterations one rank of host b or the other loses 9
+    stalls = np.zeros((20, 4))
+    stalls[[2, 5, 9, 13, 14, 18], [2, 3, 3, 2, 3, 2]] = 9.0
+    run = judged_run(20, 4, hosts=["a", "a", "b", "b"])
+
+    # then six are too few for a finding, and the host is less likely by chance than one of its ranks
+    assert subjects(list(search(run, lost({"host_stall": stalls})))) == [
+        ("host", "b", "host_stall", "transient", "low")
+    ]
+
+    # but not where a rank of the other host loses as much
+    stalls[[1, 7, 12], 0] = 9.0
+    found = list(search(run, lost({"host_stall": stalls})))
+    assert {one.subject.kind for one in found} == {"rank"}

@@ -107,7 +107,7 @@ def search(run: JudgedRun, lost: LostTime) -> Iterator[FindingCandidate]:
             counted.append(found)
         yield from counted
         if node.is_single:
-            yield from _what_is_left(run, lost, node, counted)
+            yield from _what_is_left(run, lost, node, counted, known)
 
 
 def _warm_up(run: JudgedRun, lost: LostTime, node: CauseNode, known: Sequence[Subject]) -> FindingCandidate | None:
@@ -307,9 +307,9 @@ def _as_sure_as(effect: Effect, together: Effect | None, cost: Delays, subject: 
 
 
 def _what_is_left(
-    run: JudgedRun, lost: LostTime, node: CauseNode, counted: Sequence[FindingCandidate]
+    run: JudgedRun, lost: LostTime, node: CauseNode, counted: Sequence[FindingCandidate], known: Sequence[Subject]
 ) -> Iterator[FindingCandidate]:
-    """Of one cause: what ranks lose in turns, what the job loses now and then, and ranks that may be chance."""
+    """Of one cause: what ranks lose in turns, what the job loses now and then, and who may be chance."""
     cost, own = lost.of(node.numbers)
     limits = limits_of(run, node, lost.causes)
     of_ranks = node.cause.mode == "synchronization_amplification"
@@ -325,11 +325,27 @@ def _what_is_left(
             found = _candidate(run, lost, node, one_or_another(range(len(run.ranks))), effect)
             yield from [] if _is_part_of_everyone(lost, node, found) else [found]
             return
-    apart = apart_from_all(cost, own)
-    for place in np.flatnonzero(apart.mean(axis=0) >= thresholds.REPORTED_SHARE * run.durations_ns.mean()).tolist():
-        effect = effect_on_ranks(apart, [place], run.durations_ns, limits, len(run.ranks))
-        if effect is not None:
-            yield _candidate(run, lost, node, rank_of(run, place), replace(effect, confidence="low"))
+    for subject, effect in _hints(run, apart_from_all(cost, own), limits, known):
+        yield _candidate(run, lost, node, subject, replace(effect, confidence="low"))
+
+
+def _hints(
+    run: JudgedRun, apart: Delays, limits: GradeLimits, known: Sequence[Subject]
+) -> Iterator[tuple[Subject, Effect]]:
+    """Ranks that lose enough to be told; in place of a host's ranks the host, where it is less likely by chance."""
+    places = np.flatnonzero(apart.mean(axis=0) >= thresholds.REPORTED_SHARE * run.durations_ns.mean()).tolist()
+    found = {place: effect_on_ranks(apart, [place], run.durations_ns, limits, len(run.ranks)) for place in places}
+    effects = {place: effect for place, effect in found.items() if effect is not None}
+    for host in (one for one in known if one.kind == "host"):
+        of_host = effect_on_ranks(apart, host.places, run.durations_ns, limits, len(known))
+        if of_host is None:
+            continue
+        alone = {place: effect for place, effect in effects.items() if place in host.places}
+        if len(alone) > 1 and all((of_host.p_value or 0.0) < (one.p_value or 0.0) for one in alone.values()):
+            yield host, of_host
+            effects = {place: effect for place, effect in effects.items() if place not in alone}
+    for place, effect in effects.items():
+        yield rank_of(run, place), effect
 
 
 def _takes_turns(run: JudgedRun, node: CauseNode) -> bool:
