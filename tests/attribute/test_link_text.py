@@ -11,6 +11,7 @@ import pytest
 from tests.given import MS, US, Trace, rows_of
 from tests.stories import Run, told
 from traceforge.attribute.link_text import UnevenLink, no_more_than_waited, uneven_link
+from traceforge.attribute.longer_stages import StageLoad, told_of
 from traceforge.attribute.verdict import _beside_finding
 
 LOADS = """
@@ -91,12 +92,12 @@ def test_messages_there_and_back_in_one_kernel_are_one_exchange() -> None:
 @pytest.mark.parametrize(
     ("middle_ns", "first", "beside"),
     [
-        (48 * MS, "Messages between hosts b and c", "Stage 1 (rank 1)"),
+        (46 * MS, "Messages between hosts b and c", "Stage 1 (rank 1)"),
         (64 * MS, "Stage 1 (rank 1)", "Messages between"),
     ],
 )
 def test_a_slow_link_and_a_longer_stage_do_not_hide_one_another(middle_ns: int, first: str, beside: str) -> None:
-    # given messages that take 7 ms longer, and a stage that computes 8 or 24 ms longer, 5.3 or 16 above the mean stage
+    # given messages that take 7 ms longer, and a stage that computes 6 or 24 ms longer
     ((headline, explanation),) = rows_of(
         job(8 * MS, middle_ns=middle_ns), "SELECT headline, explanation FROM attribute.verdict"
     )
@@ -149,11 +150,12 @@ def test_a_finding_does_not_hide_a_link_that_is_always_slow() -> None:
 
 @pytest.mark.parametrize(("extra_ns", "first"), [(30, "Messages between"), (29, "Stage 1 (ranks 2, 3)")])
 def test_beside_a_finding_the_link_or_the_stage_is_told_that_costs_more(extra_ns: int, first: str) -> None:
-    heavy = {"heavy_stage": 1, "heavy_ranks": [2, 3], "heavy_ns": 90, "mean_stage_ns": 60, "heavy_excess_share": 0.5}
+    # a stage of 90 ns where the mean one takes 60
+    loads = [StageLoad(1, (2, 3), True, 90, 30, 60), StageLoad(0, (0, 1), False, 30, 30, 60)]
     of_finding = {"state": "finding", "finding_mode": "synchronization_amplification", "finding_ranks": [0]}
     link = UnevenLink("between hosts b and c", 8, 1, extra_ns)
 
-    said = _beside_finding({**heavy, **of_finding, "duration_ns": 100, "link": link})
+    said = _beside_finding({"longer_stages": told_of(loads, {}), **of_finding, "duration_ns": 100, "link": link})
     assert said.startswith(f"Beside that: {first}")
 
 

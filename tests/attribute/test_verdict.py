@@ -10,6 +10,7 @@ from tests.given import MS, US, Trace, built, data_parallel_job, store_of
 from tests.stories import told
 from traceforge.attribute.excluded import seen, without_owner
 from traceforge.attribute.log_text import of_logs_alone
+from traceforge.attribute.longer_stages import StageLoad, told_of
 from traceforge.records import Issue
 from traceforge.store.issues import issue_rows
 from traceforge.store.stage import stage_documents
@@ -340,7 +341,8 @@ def test_of_logs_alone_connections_are_counted_where_ranks_of_one_communicator_p
 def test_of_one_replica_a_stage_that_is_named_is_not_said_to_be_hidden(heavy_ns: int, which: str) -> None:
     # given stages of 80 ns in the mean, of which one computes a tenth longer, or hardly
     sights = {"rank_sight_ns": None, "pause_sight_ns": 5, "host_sight_ns": None, "transfer_sight_ns": None}
-    stages = {"heavy_ns": heavy_ns, "mean_stage_ns": 80, "heavy_excess_share": heavy_ns / 80 - 1}
+    loads = [StageLoad(1, (1,), True, heavy_ns, 70, 80), StageLoad(0, (0,), False, 70, 70, 80)]
+    stages = {"longer_stages": told_of(loads, {})}
     state = {"state": "nothing_significant", "duration_ns": 100, "is_one_replica": True, **sights, **stages}
 
     assert seen(state).endswith(f"; {which} that computes longer in all iterations does not show, as there is one "

@@ -55,6 +55,7 @@ NO_JUDGEMENT = {
     ("attribute/findings/sight.py", "_DRAWS"): "draws of a test",
     ("attribute/findings/search.py", "_*"): "how much is tried",
     ("attribute/findings/subjects.py", "_SHOWN"): "how many are shown",
+    ("attribute/stage_text.py", "_SHOWN"): "how many are shown",
     ("attribute/mixed_formats.py", "_MOST_RANKS"): "how many a sentence names",
     ("attribute/verdict_state.sql", ""): "decimals of a share as pages say it",
     ("timeline/link_load.sql", ""): "the quartile that a column shows",

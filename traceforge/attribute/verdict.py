@@ -32,6 +32,7 @@ from traceforge.attribute.link_text import (
 )
 from traceforge.attribute.log_text import of_logs_alone
 from traceforge.attribute.lone_link import lone_links, next_step_of_lone_link
+from traceforge.attribute.longer_stages import longer_stages
 from traceforge.attribute.mixed_formats import joined, of_mixed_formats, profilers_of
 from traceforge.attribute.profiler_steps import step_of
 from traceforge.attribute.stage_peers import longest_beside_peers
@@ -39,7 +40,6 @@ from traceforge.attribute.stage_text import (
     behind_headline_of_stages,
     headline_of_stages,
     is_unbalanced,
-    longest_stages,
     next_step_of_stages,
     of_bubbles,
     of_schedule,
@@ -96,7 +96,7 @@ def rows(store: Store) -> pl.DataFrame:
     """One row a run."""
     states = store.records(_STATES)
     profilers = profilers_of(store)
-    owners, stages = idle_owners(store), longest_stages(store)
+    owners, stages = idle_owners(store), longer_stages(store)
     held, drifts, losses = store.once(held_ranks), drifts_of(store), common_losses(store)
     links, lone = uneven_links(store), lone_links(store)
     hosts = {
@@ -106,7 +106,7 @@ def rows(store: Store) -> pl.DataFrame:
     known = [
         state
         | {"profilers": profilers.get(state["run_id"], {}), "idle_owner": owners.get(state["run_id"])}
-        | stages.get(state["run_id"], {})
+        | {"longer_stages": stages.get(state["run_id"])}
         | {"held": held.get(state["run_id"]), "link": no_more_than_waited(links.get(state["run_id"]), state)}
         | {"losses": losses.get(state["run_id"], ()), "host_bound": None, "lone_link": lone.get(state["run_id"])}
         | (hosts.get(state["run_id"], {}) if state["state"] == "nothing_significant" else {})

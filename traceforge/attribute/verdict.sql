@@ -1,6 +1,6 @@
 -- The verdict in words: one row a run.
 -- Scope: run
--- Reads: fabric.measured, timeline.schedule, timeline.pipeline, timeline.stage_load, timeline.link_load, operation.stage_work, attribute.verdict_state, attribute.finding, attribute.bound, attribute.bottleneck, timeline.gap, raw.event, align.name_class, align.clock_piece, graph.volume, graph.absent_rank, graph.divergence, graph.message_pair, meta.analysis, meta.issue, meta.source, timeline.phase, timeline.iteration, timeline.segment, timeline.mesh, align.rank, align.call, attribute.delay, attribute.excess, attribute.configuration, fabric.finding, fabric.hang, attribute.host_need, attribute.host_time, attribute.starvation, attribute.pace
+-- Reads: fabric.measured, timeline.schedule, timeline.pipeline, timeline.stage_load, timeline.link_load, operation.stage_work, operation.stage_saving, attribute.verdict_state, attribute.finding, attribute.bound, attribute.bottleneck, timeline.gap, raw.event, align.name_class, align.clock_piece, graph.volume, graph.absent_rank, graph.divergence, graph.message_pair, meta.analysis, meta.issue, meta.source, timeline.phase, timeline.iteration, timeline.segment, timeline.mesh, align.rank, align.call, attribute.delay, attribute.excess, attribute.configuration, fabric.finding, fabric.hang, attribute.host_need, attribute.host_time, attribute.starvation, attribute.pace
 CREATE OR REPLACE TABLE attribute.verdict (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- What the stage that computes longest runs, against the mean of the other stages of its pipeline: one row a kernel.
+-- What each longer stage of a pipeline runs, against the mean of the stages that are not longer: one row a stage and kernel.
 --
 -- Kernels are told apart by name, by the operation that launched them and by the shapes of its inputs. Communication and
 -- copies are left out, and ranks without a device: an operation of a host or a timer may stand for any amount of work.
@@ -6,7 +6,7 @@
 CREATE OR REPLACE TABLE operation.stage_kernel (
   -- Joins meta.run.run_id.
   run_id,
-  -- Stage that computes longest, as in timeline.stage_load.
+  -- Stage that computes longer than the usual one (timeline.stage_load.is_longer).
   stage,
   -- Name of the kernel as recorded.
   kernel,
@@ -21,15 +21,17 @@ CREATE OR REPLACE TABLE operation.stage_kernel (
   calls,
   -- Their time, ns.
   duration_ns,
-  -- Calls on a rank of the mean other stage an iteration; 0 where none runs it.
+  -- Calls on a rank of the mean stage that is not longer an iteration; 0 where none runs it.
   peer_calls,
   -- Their time, ns.
   peer_duration_ns
 ) AS
-WITH longest AS (
-  SELECT run_id, stage, COUNT(*) OVER (PARTITION BY run_id) AS stages
-  FROM timeline.stage_load
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY compute_ns_per_iteration DESC, stage) = 1
+WITH longer AS (
+  SELECT l.run_id, l.stage, o.stage AS of_stage, COUNT(*) FILTER (NOT o.is_longer) OVER own AS others
+  FROM timeline.stage_load AS l
+  JOIN timeline.stage_load AS o ON o.run_id = l.run_id AND (o.stage = l.stage OR NOT o.is_longer)
+  WHERE l.is_longer
+  WINDOW own AS (PARTITION BY l.run_id, l.stage)
 ),
 recorded AS (
   SELECT w.run_id, r.stage, COUNT(*) AS iterations
@@ -52,12 +54,12 @@ ran AS (
   GROUP BY k.run_id, r.stage, k.full_name, k.operation, k.shapes
 ),
 held AS (
-  SELECT k.run_id, l.stage, l.stages - 1 AS others, k.stage = l.stage AS is_own, k.stage AS of_stage,
+  SELECT k.run_id, l.stage, l.others, l.of_stage = l.stage AS is_own, l.of_stage,
     k.full_name, k.operation, k.shapes, k.is_work_fixed,
     k.calls / d.iterations AS calls, k.duration_ns / d.iterations AS duration_ns
   FROM ran AS k
   JOIN recorded AS d ON d.run_id = k.run_id AND d.stage = k.stage
-  JOIN longest AS l ON l.run_id = k.run_id
+  JOIN longer AS l ON l.run_id = k.run_id AND l.of_stage = k.stage
 )
 -- Fractions are summed in one order, so that they come out the same each time.
 SELECT
@@ -68,4 +70,4 @@ SELECT
   CAST(ROUND(COALESCE(SUM(duration_ns ORDER BY of_stage) FILTER (NOT is_own), 0) / others) AS BIGINT)
 FROM held
 GROUP BY run_id, stage, others, full_name, operation, shapes
-ORDER BY run_id, SUM(duration_ns ORDER BY of_stage) DESC, full_name, operation, shapes
+ORDER BY run_id, stage, SUM(duration_ns ORDER BY of_stage) DESC, full_name, operation, shapes

@@ -1,8 +1,8 @@
-"""Why a stage computes longest. Reads operation.stage_kernel and timeline.stage_load; fills operation.stage_work.
+"""Why a stage computes longer. Reads operation.stage_kernel and timeline.stage_load; fills operation.stage_work.
 
-Idea: its time above the mean other stage is a sum of parts. The same kernels take longer a call, are called more often,
-or it runs kernels that no other stage runs, beside some that it lacks. Longer calls of the same work are a slower pace,
-more calls are more work. Where neither makes nearly all of it, nothing follows.
+Idea: its time above the mean of the stages that are not longer is a sum of parts. The same kernels take longer a call,
+are called more often, or it runs kernels that none of these runs, beside some that it lacks. Longer calls of the same
+work are a slower pace, more calls are more work. Where neither makes nearly all of it, nothing follows.
 Not handled: what slows kernels (clock, memory, transfers at the same time), and values of inputs.
 """
 
@@ -16,23 +16,21 @@ from traceforge.store.database import Store
 from traceforge.thresholds import operation as thresholds
 
 _KERNELS = """
-SELECT run_id, is_work_fixed, calls, duration_ns, peer_calls, peer_duration_ns
+SELECT run_id, stage, is_work_fixed, calls, duration_ns, peer_calls, peer_duration_ns
 FROM operation.stage_kernel
 ORDER BY ALL
 """
-# What the longest stage computes above the mean of the others, and above the next longest.
+# What each longer stage computes above the mean of those that are not.
 _ABOVE = """
-SELECT run_id, computed[1] - LIST_AVG(computed[2:]), computed[1] - computed[2]
-FROM (
-  SELECT run_id, LIST(compute_ns_per_iteration ORDER BY compute_ns_per_iteration DESC) AS computed
-  FROM timeline.stage_load
-  GROUP BY run_id
-)
+SELECT run_id, stage, compute_ns_per_iteration - usual_stage_ns_per_iteration
+FROM timeline.stage_load
+WHERE is_longer
 """
 _SCHEMA = {
     "run_id": pl.Int32,
+    "stage": pl.Int32,
     "reason": pl.String,
-    **dict.fromkeys(("slower_ns", "more_calls_ns", "own_ns", "missing_ns", "lost_to_pace_ns"), pl.Int64),
+    **dict.fromkeys(("slower_ns", "more_calls_ns", "own_ns", "missing_ns"), pl.Int64),
     **dict.fromkeys(("low_slowdown", "high_slowdown"), pl.Float64),
 }
 
@@ -40,21 +38,22 @@ Values = NDArray[np.float64]
 
 
 def rows(store: Store) -> pl.DataFrame:
-    """One row a run of whose longest stage kernels say anything."""
-    above = {run_id: (float(others_ns), float(next_ns)) for run_id, others_ns, next_ns in store.rows(_ABOVE)}
+    """One row a longer stage of which kernels say anything."""
+    above_ns = {(run_id, stage): float(longer_ns) for run_id, stage, longer_ns in store.rows(_ABOVE)}
     found = []
-    for (run_id,), kernels in store.query(_KERNELS).partition_by("run_id", as_dict=True, maintain_order=True).items():
-        others_ns, next_ns = above[run_id]
+    by_stage = store.query(_KERNELS).partition_by("run_id", "stage", as_dict=True, maintain_order=True)
+    for (run_id, stage), kernels in by_stage.items():
         work = stage_work(kernels)
         if work is not None:
-            parts = (work.slower_ns, work.more_calls_ns, work.own_ns, work.missing_ns, min(work.slower_ns, next_ns))
-            found.append((run_id, work.reason(others_ns), *map(round, parts), work.low, work.high))
+            parts = (work.slower_ns, work.more_calls_ns, work.own_ns, work.missing_ns)
+            reason = work.reason(above_ns[run_id, stage])
+            found.append((run_id, stage, reason, *map(round, parts), work.low, work.high))
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """Parts of what kernels of the longest stage take above the mean other one, as columns of operation.stage_work.
+    """Parts of what kernels of a longer stage take above the mean one that is not, as columns of operation.stage_work.
 
     Attributes:
         is_alike: whether nearly all kernels take longer by a like factor.
@@ -81,7 +80,7 @@ class StageWork:
 
 
 def stage_work(kernels: pl.DataFrame) -> StageWork | None:
-    """The parts of one run; None where other stages run too few of its kernels, or those take no longer in all."""
+    """The parts of one stage; None where other stages run too few of its kernels, or those take no longer in all."""
     names = ("calls", "duration_ns", "peer_calls", "peer_duration_ns")
     calls, spent_ns, peer_calls, peer_ns = (kernels[name].cast(pl.Float64).to_numpy() for name in names)
     is_shared = (spent_ns > 0) & (peer_ns > 0)

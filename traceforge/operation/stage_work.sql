@@ -1,4 +1,5 @@
--- Why a stage of a pipeline computes longest, as far as its kernels tell: one row a run with stages that run the same kernels.
+-- Why stages of a pipeline compute longer, as far as their kernels tell: one row a longer stage (timeline.stage_load.is_longer)
+-- that runs kernels of the others. The other stages are those that are not longer.
 --
 -- What its kernels take above those of the mean other stage is the sum of four parts: slower + more calls + own - missing.
 -- Scope: run
@@ -6,6 +7,8 @@
 CREATE OR REPLACE TABLE operation.stage_work (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,
+  -- Stage, from 0.
+  stage INTEGER NOT NULL,
   -- slower (the same work as often, in longer calls), perhaps_slower (likewise, but too few shapes of inputs are known) or
   -- more (more calls, or kernels that no other stage runs), where that is nearly all; NULL where nothing is.
   reason VARCHAR,
@@ -17,9 +20,6 @@ CREATE OR REPLACE TABLE operation.stage_work (
   own_ns BIGINT NOT NULL,
   -- Of kernels that only others run, in the mean other stage, ns an iteration.
   missing_ns BIGINT NOT NULL,
-  -- How much earlier the others could go on if its calls took as long as theirs, ns an iteration: until the next longest
-  -- stage is what they wait for.
-  lost_to_pace_ns BIGINT NOT NULL,
   -- How much longer calls of kernels that others run take at least, as a share; a twentieth of their time is below.
   low_slowdown DOUBLE NOT NULL,
   -- The same at most; a twentieth is above.

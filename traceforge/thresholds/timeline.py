@@ -74,6 +74,12 @@ LEAST_RING_SHARE: Annotated[
         "timeline.mesh",
     ),
 ] = 0.95
+LONGER_STAGE_SHARE: Annotated[
+    float,
+    Meaning(
+        "share of the usual stage's compute", "A stage that computes so much more is longer.", "timeline.stage_load"
+    ),
+] = 0.05
 MORE_MICROBATCHES_RATIO: Annotated[
     int, Meaning("ratio", "So many times the micro-batches are the example of more.", "timeline.pipeline")
 ] = 4
