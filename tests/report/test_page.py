@@ -166,6 +166,30 @@ def test_what_all_ranks_lose_alike_is_not_green_and_has_a_label_of_its_own() -> 
     assert "that nothing else stands out" in page
 
 
+def test_an_uneven_pipeline_is_labelled_so_and_the_confidence_is_of_what_else_there_may_be() -> None:
+    # given a verdict that names stages, and that little can be said of others
+    with borrowed(Job(late_rank=None)) as store:
+        store.execute(
+            "UPDATE attribute.verdict SET headline = 'Stage 1 is slow.', confidence = 'low', is_unbalanced = true"
+        )
+        report = report_of(store)
+
+    page = texts(report.html)
+    assert "Uneven pipeline" in page
+    assert "No certain culprit" not in page
+    assert report.verdict_lines[0] == "VERDICT (confidence low that nothing else stands out): Stage 1 is slow."
+
+
+def test_a_long_explanation_is_cut_where_a_sentence_ends() -> None:
+    sentence = "It takes ten milliseconds longer than usual in each iteration."
+    with borrowed(Job(late_rank=None)) as store:
+        store.execute("UPDATE attribute.verdict SET explanation = ?", [" ".join([sentence] * 60)])
+        report = report_of(store)
+
+    # 38 sentences of 62 letters and a space are 2,393 letters
+    assert texts(report.html).count(sentence) == 38
+
+
 def test_a_run_without_any_rows_says_what_is_missing_in_every_section() -> None:
     with empty_store() as store:
         report = report_of(store)

@@ -20,6 +20,7 @@ CONFIDENCES = ("high", "medium", "low")
 _SENTENCE_LIMIT = 1_200
 _LONGEST_HEADLINE = 400
 _LONGEST_OPENING = 220
+_LONGEST_EXPLANATION = 2_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,21 @@ class Verdict:
         """The confidence beside the answer; empty where the answer is that there is none."""
         return "" if self.kind == "cannot_be_known" else self.confidence
 
+    @property
+    def confidence_said(self) -> str:
+        """The confidence, and of what it is; empty where none is shown."""
+        return " ".join(filter(None, [self.shown_confidence, self.sure_of])) if self.shown_confidence else ""
+
+    @property
+    def sure_of(self) -> str:
+        """What the confidence is of where it is not that of the headline: that nothing else stands out."""
+        is_led = self.kind == "nothing_significant" and (self.is_unbalanced or self.is_common)
+        return "that nothing else stands out" if is_led else ""
+
     def _repr_html_(self) -> str:
         """What a notebook shows; all texts are escaped."""
-        confidence = Markup(" <em>confidence {}</em>").format(self.shown_confidence) if self.shown_confidence else ""
+        said = self.confidence_said
+        confidence = Markup(" <em>confidence {}</em>").format(said) if said else ""
         parts = Markup("<p><strong>{}</strong>{}</p><p>{}</p><p>Next: {}</p>")
         return str(parts.format(self.headline, confidence, self.explanation, self.next_step))
 
@@ -196,7 +209,9 @@ def _explanation(row: dict[str, Any]) -> str:
     """What the headline had no room for, and the explanation."""
     headline = str(row["headline"])
     rest = headline[len(leading_sentences(headline, _LONGEST_OPENING)) :].strip()
-    return _sentence(" ".join(filter(None, (rest, row["explanation"]))))
+    # Cut where a sentence ends: half of two sentences would read as one.
+    text = leading_sentences(" ".join(filter(None, (rest, row["explanation"]))), _LONGEST_EXPLANATION)
+    return clean(text, _LONGEST_EXPLANATION)
 
 
 def opening(headline: str) -> str:

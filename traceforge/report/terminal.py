@@ -25,7 +25,7 @@ def verdict_lines(context: Context) -> list[str]:
     if verdict is None:
         absent = missing("The analysis gave no verdict", context)
         return plain(["VERDICT: nothing can be said about this run", *_indented(absent.why, 3), *_next(absent.how)])
-    confidence = f" (confidence {verdict.shown_confidence})" if verdict.shown_confidence else ""
+    confidence = f" (confidence {verdict.confidence_said})" if verdict.confidence_said else ""
     headline = wrap(
         f"VERDICT{confidence}: {verdict.headline}", _WIDTH, max_lines=5, placeholder=" …", break_on_hyphens=False
     )

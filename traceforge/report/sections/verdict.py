@@ -119,9 +119,9 @@ def _unsure(context: Context) -> str:
     verdict = context.diagnosis.verdict
     if verdict is not None and verdict.is_common:
         return "common"
-    if verdict is None or verdict.confidence == "low":
-        return "unsure"
-    return "unbalanced" if verdict.is_unbalanced else "spread"
+    if verdict is not None and verdict.is_unbalanced:
+        return "unbalanced"
+    return "unsure" if verdict is None or verdict.confidence == "low" else "spread"
 
 
 def _operation(context: Context, finding: Finding) -> Row | None:
@@ -252,8 +252,7 @@ def _job_tiles(context: Context) -> list[Tile]:
     if (baseline := _baseline_tile(context)) is not None:
         tiles.append(baseline)
     if verdict is not None and verdict.shown_confidence:
-        is_led = verdict.is_unbalanced or verdict.is_common
-        what = "that nothing else stands out" if is_led else "that no rank and no cause stands out"
+        what = verdict.sure_of or "that no rank and no cause stands out"
         tiles.append(Tile(verdict.shown_confidence, "Confidence", what))
     return tiles
 
