@@ -97,6 +97,16 @@ def test_one_slow_pair_between_two_sides_is_no_network_between_them() -> None:
     assert own_link(run_in(groups, owners, {20: 3}), list(SLOW)) is None
 
 
+def test_where_one_pair_of_hosts_alone_sends_across_it_is_their_link() -> None:
+    # given a chain a - b - c - d, whose middle pair is slow there and back
+    groups = {10: [0, 1], 11: [2, 3], 20: [1, 2], 21: [1, 2], 30: [0, 1, 2, 3]}
+    owners = [[10, 10, 11, 11], [30, 20, 20, 30], [30, 21, 21, 30]]
+
+    found = own_link(run_in(groups, owners, {20: 3, 21: 3}), list(SLOW))
+    assert found is not None
+    assert (found.kind, found.name, found.said) == ("link", "b, c", "the link between hosts b and c")
+
+
 def test_what_is_slow_within_a_side_is_not_explained_by_what_lies_between_sides() -> None:
     # given a second pair of a and b that is slow as well
     groups = {10: [0, 1], 11: [2, 3], 12: [0, 1], 20: [0, 2], 30: [0, 1, 2, 3]}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from traceforge.attribute.findings.lost_time import JudgedRun
 from traceforge.attribute.findings.shared_path import place_passed
-from traceforge.attribute.findings.subjects import Subject, between_sides
+from traceforge.attribute.findings.subjects import Subject, between_hosts, between_sides
 from traceforge.attribute.ledger.slow_transfers import excess_of
 from traceforge.replay.reference import references
 from traceforge.thresholds import attribute as thresholds
@@ -98,4 +98,8 @@ def _between_sides(run: JudgedRun, found: _Transfers) -> Subject | None:
         return None
     if not all(hosts & sides[0] and hosts & sides[1] for hosts in found.slow.values()):
         return None
+    ends = sorted(map(str, frozenset[str | None]().union(*found.slow.values())))
+    # Where one pair of hosts alone sends across, it says more than the sides.
+    if len(ends) == 2:
+        return between_hosts(run, ends)
     return between_sides(run, *sorted(sorted(map(str, side)) for side in sides))
