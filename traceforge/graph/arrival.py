@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from traceforge.graph.arrival_order import CROSSED, as_met, with_positions
+from traceforge.graph.arrival_order import CROSSED, in_usual_order, with_positions
 from traceforge.graph.binding_meeting import ARRIVALS, USUAL
 from traceforge.graph.common_waits import KEY, common_waits, rare_waits, with_common_waits, without_chance_waits
 from traceforge.records import Issue
@@ -131,7 +131,7 @@ def _of_block(store: Store, block: tuple[int, int, int], usual: pl.DataFrame, la
         crossed = placed.filter(CROSSED).select("run_id", "iteration").unique()
         if crossed.is_empty():
             break
-        met = as_met(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"), program)
+        met = in_usual_order(arrivals.join(crossed, on=crossed.columns, how="semi", maintain_order="left"), program)
         met = with_positions(_with_awaited(met, exposed), recorded.join(crossed, on=crossed.columns, how="semi"))
         placed = pl.concat([placed.join(crossed, on=crossed.columns, how="anti"), met])
     arrivals = placed.sort(*KEY, "position", "call_id", maintain_order=True)

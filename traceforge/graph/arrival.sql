@@ -4,7 +4,7 @@
 -- ranks issue different collectives (stages of a pipeline) a rank's positions have holes. Iterations in which ranks
 -- issue them in contradicting orders are absent and counted in meta.issue.
 -- Scope: run
--- Reads: graph.queued, align.call, align.unmatched, align.unmatched_endpoint, align.step, timeline.arrival, timeline.window, timeline.segment, timeline.collective, timeline.role, align.clock
+-- Reads: graph.queued, align.call, align.unmatched, align.unmatched_endpoint, align.step, timeline.arrival, timeline.window, timeline.segment, timeline.collective, timeline.message, timeline.role, align.clock
 CREATE OR REPLACE TABLE graph.arrival (
   -- Joins meta.run.run_id.
   run_id INTEGER NOT NULL,

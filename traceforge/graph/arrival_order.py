@@ -2,16 +2,21 @@
 
 Members of a collective agree on its position. Ranks that issue equally many collectives in one order are in step, and
 positions are those of issue; else they are those of a common order (`positions`). Receives that are posted ahead may
-contradict every order of issue: such calls stand in the order in which they usually meet.
+contradict every order of issue: of such calls the usual order counts in which ranks are ready for them.
 """
 
 from itertools import groupby
 from operator import itemgetter
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from traceforge.graph.common_waits import KEY
 from traceforge.graph.positions import ChainedCall, common_positions
+from traceforge.graph.schedule import topological_order
 
 # Iterations that ranks issue in contradicting orders, as receives that are posted ahead make them. The meetings of one
 # call have no order of their own.
@@ -46,11 +51,13 @@ def with_positions(arrivals: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFra
     return _with_waits_behind_batches(placed)
 
 
-def as_met(arrivals: pl.DataFrame, program: str) -> pl.DataFrame:
-    """Arrivals of each rank in the order in which its calls usually meet, which is one order for all ranks.
+def in_usual_order(arrivals: pl.DataFrame, program: str) -> pl.DataFrame:
+    """Arrivals of each rank in the order in which it is usually ready for its calls; receives where they meet.
 
-    A receive that is posted ahead stands before what its rank does first. What counts is the usual time since the
-    iteration's start of the same call of the program, that is: of the same number on its first rank.
+    A receive that is posted ahead stands before what its rank does first; a sender that is ready goes on with what the
+    receiver may do first. Calls that ranks so put around in a circle stand in the order in which they meet. What counts
+    is the usual time since the iteration's start of the same call of the program, that is: of the same number on its
+    first rank.
 
     Args:
         program: `role`, where ranks of a role run the same program, so that replicas have one order; else `rank`.
@@ -63,12 +70,50 @@ def as_met(arrivals: pl.DataFrame, program: str) -> pl.DataFrame:
         .group_by("run_id", "iteration", "collective_id", maintain_order=True)
         .agg(pl.col(program).first().alias("first"), pl.col("number").first())
     )
-    placed = numbered.with_columns(met_ns=pl.col("last_arrival_ns") - begun).drop("number")
+    ready_ns = pl.col("arrival_ns") - pl.col("ahead_ns")
+    placed = numbered.with_columns(
+        met_ns=pl.col("last_arrival_ns") - begun,
+        ready_ns=pl.when("is_receiver").then("last_arrival_ns").otherwise(ready_ns) - begun,
+    ).drop("number")
     placed = placed.join(first, on=["run_id", "iteration", "collective_id"], maintain_order="left")
-    usually = placed.group_by(call).agg(usually_ns=pl.col("met_ns").median())
-    ordered = placed.join(usually, on=call, maintain_order="left")
-    order = ("rank", "iteration", "usually_ns", "first", "number")
-    return ordered.sort(order, maintain_order=True).select(arrivals.columns)
+    met = placed.group_by(call).agg(usually_met_ns=pl.col("met_ns").median())
+    ready = placed.group_by(*call, program).agg(usually_ready_ns=pl.col("ready_ns").median())
+    usual = placed.join(met, on=call, maintain_order="left").join(ready, on=[*call, program], maintain_order="left")
+    usual = _in_stream_order(usual).with_columns(one=pl.struct(call).rank("dense") - 1)
+    by = ("rank", "iteration", "usually_ready_ns", "usually_met_ns", "first", "number")
+    turn = _turns(usual.sort(by, maintain_order=True))
+    ordered = usual.with_columns(turn=pl.Series(turn).gather(usual["one"]))
+    by = ("rank", "iteration", "turn", "usually_met_ns", "first", "number")
+    return ordered.sort(by, maintain_order=True).select(arrivals.columns)
+
+
+def _in_stream_order(arrivals: pl.DataFrame) -> pl.DataFrame:
+    """The arrivals, of which none is usually ready before what its own stream does first."""
+    names = ("rank", "iteration", "collective_id", "behind", "usually_ready_ns")
+    known: dict[tuple[int, int, int], float] = {}
+    found = []
+    for rank, iteration, collective, behind, ready_ns in arrivals.select(names).iter_rows():
+        at_ns = max(ready_ns, known.get((rank, iteration, behind), ready_ns))
+        known[rank, iteration, collective] = at_ns
+        found.append(at_ns)
+    return arrivals.with_columns(usually_ready_ns=pl.Series(found, dtype=pl.Float64))
+
+
+def _turns(chains: pl.DataFrame) -> NDArray[np.int64]:
+    """When each call (`one`) has its turn in an order of all ranks; those of a circle have the same.
+
+    Args:
+        chains: calls of each rank in its own order.
+    """
+    pairs = chains.select(begin="one", end=pl.col("one").shift(-1).over("rank", "iteration")).drop_nulls().unique()
+    begin, end = (pairs[name].to_numpy().astype(np.int64) for name in ("begin", "end"))
+    count = int(str(chains["one"].max())) + 1
+    follows = coo_array((np.ones(len(begin)), (begin, end)), shape=(count, count))
+    circles, circle = connected_components(follows.tocsr(), connection="strong")
+    begin, end = circle[begin], circle[end]
+    order, _ = topological_order(circles, begin[begin != end], end[begin != end])
+    turn: NDArray[np.int64] = np.argsort(order)[circle]
+    return turn
 
 
 def _chains(arrivals: pl.DataFrame) -> list[list[ChainedCall]]:

@@ -65,6 +65,11 @@ explained AS (
   LEFT JOIN usual AS u ON u.communicator_id = c.communicator_id AND u.size_bytes IS NOT DISTINCT FROM c.size_bytes
   WINDOW own_call AS (PARTITION BY a.rank, a.call_id)
 ),
+receiver AS (
+  SELECT DISTINCT collective_id, destination_rank AS rank
+  FROM timeline.message
+  WHERE run_id = $1 AND collective_id IN (SELECT collective_id FROM own)
+),
 met AS (
   SELECT * EXCLUDE (is_explained),
     ROW_NUMBER() OVER (
@@ -78,12 +83,13 @@ met AS (
 )
 SELECT a.run_id, a.iteration, a.rank, o.role, a.collective_id, a.call_id, a.arrival_ns, a.end_ns, a.meetings,
   a.is_binding, a.first_end_ns, a.last_arrival_ns, a.is_split, a.communicator_id, a.size_bytes,
-  w.end_ns AS window_end_ns, w.start_ns,
+  w.end_ns AS window_end_ns, w.start_ns, r.rank IS NOT NULL AS is_receiver,
   b.collective_id AS behind, CASE WHEN q.is_held THEN b.collective_id END AS queued,
   CASE WHEN b.call_id IS NULL THEN 0 ELSE q.ahead_ns END AS ahead_ns
 FROM met AS a
 JOIN timeline.window AS w USING (run_id, iteration, rank)
 JOIN timeline.role AS o USING (run_id, rank)
+LEFT JOIN receiver AS r USING (collective_id, rank)
 LEFT JOIN graph.queued AS q USING (run_id, rank, call_id)
 LEFT JOIN met AS b
   ON b.rank = q.rank AND b.call_id = q.behind_call_id AND b.iteration = a.iteration AND b.is_binding
