@@ -45,6 +45,7 @@ class Cause:
         phrase_of_host: the same where no device was recorded; by default `phrase`.
         is_like_taken_cores: whether other programs on the same cores look like it in a job without devices.
         follows_pauses: whether a pause of a host brings it about: with the pause it goes as well.
+        comes_with_slow_hosts: whether a host that always launches late has it, too, as all that it does takes longer.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Cause:
     claims_transfer: Claim | None = None
     is_like_taken_cores: bool = False
     follows_pauses: bool = False
+    comes_with_slow_hosts: bool = False
     next_step_of_link: str = ""
     next_step_on_one_host: str = ""
     next_step_of_host: str = ""

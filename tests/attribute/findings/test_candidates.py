@@ -59,7 +59,19 @@ def test_nothing_follows_from_slow_kernels_or_transfers() -> None:
     assert _with_followers(slow, [slow]).followers == ()
     assert _with_followers(transfers, [transfers]).followers == ()
     launches = candidate((2,), {"late_launch": 9.0})
-    assert _with_followers(launches, [launches]).followers == ()
+    now_and_then = replace(launches, effect=replace(launches.effect, pattern="transient"))
+    assert _with_followers(now_and_then, [now_and_then]).followers == ()
+
+
+def test_a_host_that_always_launches_late_is_as_slow_between_operations() -> None:
+    # given a host that launches late in all iterations, and stands still for 2 between operations of which none is
+    # recorded
+    launches, stands = candidate((2,), {"late_launch": 9.0}), candidate((2,), {"host_stall": 2.0})
+
+    assert _with_followers(launches, [launches]).followers == ("host_stall",)
+    # unless that is a finding of its own
+    assert _with_followers(launches, [launches, stands]).followers == ()
+    assert _with_followers(stands, [stands]).followers == ("late_launch",)
 
 
 def test_a_slow_rank_is_held_against_what_others_take_while_nobody_slows_them() -> None:

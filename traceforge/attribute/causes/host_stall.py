@@ -10,4 +10,6 @@ CAUSE = Cause(
     next_step="Profile {subject}'s host thread in the late stretches (with_stack=True, py-spy): Python work, locks, "
     "sleeps, CPU contention, missing CPU affinity.",
     is_like_taken_cores=True,
+    # Python between operations is on no record, and a slow host takes longer for it, too.
+    comes_with_slow_hosts=True,
 )

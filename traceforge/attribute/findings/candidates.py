@@ -90,14 +90,22 @@ def _is_of(one: FindingCandidate, other: FindingCandidate) -> bool:
 
 
 def _with_followers(one: FindingCandidate, found: Sequence[FindingCandidate]) -> FindingCandidate:
-    """A pause of ranks, with the causes that follow from pauses, unless these are a finding of the ranks' own."""
+    """A pause of ranks, with the causes that follow from pauses, unless these are a finding of the ranks' own.
+
+    A host that launches late in all iterations is slow, and what else it does takes longer.
+    """
     is_pause = any(causes()[name].is_of_hosts for name in one.parts)
     if one.cause.claims_transfer is not None or not is_pause:
         return one
     counted = [other for other in found if other.confidence != "low" or other is one]
     places = set(one.subject.places)
     taken = {name for other in counted if places & set(other.subject.places) for name in other.parts}
-    followers = [name for name, cause in causes().items() if cause.follows_pauses and name not in taken]
+    is_slow_host = one.effect.pattern == "persistent" and any(causes()[name].follows_pauses for name in one.parts)
+    followers = [
+        name
+        for name, cause in causes().items()
+        if (cause.follows_pauses or (is_slow_host and cause.comes_with_slow_hosts)) and name not in taken
+    ]
     return replace(one, followers=tuple(followers))
 
 
