@@ -12,6 +12,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from traceforge.align.group_inference import ProcessGroup, UnassignedCall, divisions, infer, pipeline_of
 
@@ -61,6 +62,28 @@ def test_clocks_that_do_differ_are_aligned() -> None:
     given = calls(DATA, DATA, TENSOR, ahead_ms={1: 40, 2: -7000, 3: 900})
 
     assert found(given, 3) == [{"data"}, {"data"}, {"tensor"}]
+
+
+def test_a_host_that_falls_behind_within_each_iteration_is_not_taken_for_a_clock_that_differs() -> None:
+    # given a second host that is 0.5 ms later with each of eight calls of its own, until the data-parallel calls, in
+    # which it meets the first, and a clock that is 7.8 ms ahead; the ends of who does not meet move by 40 us each way
+    #   host 0, ranks 0-1  |-|-|-|-|...      |data|
+    #   host 1, ranks 2-3  |--|--|--|--|...  |data|
+    tensor = [[(place * pace, place * pace + 0.9) for place in range(8)] for pace in (1, 1.5)]
+    data = [[(begin + 2 * place, 23 + 2 * place) for place in range(2)] for begin in (9, 22)]
+    given = []
+    for number, rank in product(range(5), range(4)):
+        host, pair = divmod(rank, 2)
+        for place, (arrival, end) in enumerate(tensor[host] + data[host]):
+            # those of a host end together, and those of a pair
+            later_us = 40 * (number >> (host if place < 8 else pair) & 1)
+            at = 100 * MS * number + 7_800_000 * host
+            began, ended = (round(ms * MS) + at for ms in (arrival, end))
+            given.append(
+                UnassignedCall(rank, 10 * number + place, began, ended + 1000 * later_us, number, f"node{host}")
+            )
+
+    assert found(given, 10) == [{"tensor"}] * 8 + [{"data"}] * 2
 
 
 def test_where_all_end_together_it_is_the_whole_job_that_meets() -> None:

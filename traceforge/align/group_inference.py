@@ -144,29 +144,43 @@ def _lacking(by_iteration: Iterations, division: Division, recorded: Set[int]) -
 def _aligned_by_groups(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> Sequence[UnassignedCall]:
     """Calls with clocks of hosts moved so that members of groups end together.
 
-    Which group a call is of is first taken from the clocks as they are, or as all calls together suggest, whichever
-    ends in the better fit; and then from the clocks as these groups align them.
+    Which group a call is of is first taken from the clocks as they are, as all calls together suggest, or from who
+    ends together steadily, whichever ends in the best fit; and then from the clocks as these groups align them.
     """
     if len({call.host for call in calls}) < 2:
         return calls
-    tried = [_realigned(start, divided) for start in (calls, _coarsely_aligned(calls))]
-    return min(tried, key=lambda one: _misfit(one, divided))
+    starts = (calls, _coarsely_aligned(calls), _steadily_aligned(calls, divided))
+    return min((_realigned(start, divided) for start in starts), key=lambda one: _misfit(one, divided))
 
 
 def _realigned(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> Sequence[UnassignedCall]:
-    base = min(calls, key=lambda call: call.rank).host
     for _ in range(thresholds.GROUP_ROUNDS):
-        apart: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
-        for by_iteration in _by_position(calls).values():
-            for fit in _fitting(by_iteration, divided)[:1]:
-                for first, *others in _members(by_iteration, fit.division):
-                    for other in others:
-                        apart[first.host, other.host].append(other.end_ns - first.end_ns)
-        shift = _shifts(apart, base)
+        shift = _ahead(calls, [_fitting(one, divided)[:1] for one in _by_position(calls).values()])
         calls = _moved(calls, shift)
         if max(map(abs, shift.values())) <= thresholds.GROUP_TOLERANCE_NS:
             break
     return calls
+
+
+def _steadily_aligned(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> Sequence[UnassignedCall]:
+    """Calls with hosts' clocks aligned by who ends as far apart in each iteration, as those do who meet.
+
+    That does not depend on how far the clocks are apart, nor on hosts that reach the same calls now sooner, now later.
+    """
+    fitting = (_fitting(one, divided) for one in _by_position(calls).values())
+    steadiest = [sorted(fits, key=lambda fit: fit.unsteady_ns)[:1] for fits in fitting]
+    return _moved(calls, _ahead(calls, steadiest))
+
+
+def _ahead(calls: Sequence[UnassignedCall], fits: Sequence[Sequence[_Fit]]) -> dict[str | None, int]:
+    """How far each host's clock is ahead, where the calls at each place of an iteration are of such groups."""
+    apart: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+    for by_iteration, found in zip(_by_position(calls).values(), fits, strict=True):
+        for fit in found:
+            for first, *others in _members(by_iteration, fit.division):
+                for other in others:
+                    apart[first.host, other.host].append(other.end_ns - first.end_ns)
+    return _shifts(apart, min(calls, key=lambda call: call.rank).host)
 
 
 def _misfit(calls: Sequence[UnassignedCall], divided: Sequence[Division]) -> tuple[int, int]:
