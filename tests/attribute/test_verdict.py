@@ -29,6 +29,28 @@ def test_a_straggler_is_the_verdict() -> None:
     assert str(verdict["next_step"]).startswith("Find out why rank 1 runs gemm 2 times an iteration")
 
 
+def test_a_rank_that_is_late_for_two_reasons_is_told_with_what_both_cost() -> None:
+    # given twelve iterations of 145 us, in which rank 1 computes for 20 us more, and copies for 15 us
+    #   rank 0   |compute 100···|wait······|transfer 10|
+    #   rank 1   |20|copy 15|compute 100···|transfer 10|
+    traces = [Trace(rank) for rank in range(3)]
+    for i, now in enumerate(range(0, 12 * 145 * US, 145 * US)):
+        for trace in traces:
+            begin = now + 35 * US * (trace.rank == 1)
+            trace.step(i, now, now + 145 * US)
+            if trace.rank == 1:
+                trace.kernel(now, now + 20 * US).copy(now + 20 * US, begin)
+            trace.kernel(begin, begin + 100 * US).collective(begin + 100 * US, now + 145 * US)
+
+    headline = str(verdict_of(*traces)["headline"])
+
+    assert headline.startswith("Rank 1 computes longer than its peers")
+    # 20 and 35 of 145 us
+    assert headline.endswith(
+        "It costs the job 20.0 µs an iteration (14 %). With the other causes found there: 35.0 µs (24 %)."
+    )
+
+
 def test_long_iterations_are_told_in_milliseconds() -> None:
     # given twelve iterations of 110 ms, alike
     verdict = verdict_of(*data_parallel_job([[100 * MS, 100 * MS]] * 12, transfer_ns=10 * MS))

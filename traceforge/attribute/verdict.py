@@ -53,7 +53,7 @@ from traceforge.attribute.untimed import of_graphs, of_what_was_read
 from traceforge.attribute.verdict_beside import with_what_is_beside
 from traceforge.store.database import Store
 from traceforge.thresholds import attribute as thresholds
-from traceforge.units import format_share, plural
+from traceforge.units import format_ns, format_share, plural
 
 State = Mapping[str, Any]
 
@@ -62,7 +62,8 @@ SELECT s.*, p.schedule, p.stages, p.microbatches, p.bubble_share,
   q.bubble_ns, q.iteration_ns AS pipeline_iteration_ns, q.fill_drain_ns, q.imbalance_ns, q.transfer_ns AS message_ns,
   q.late_peer_ns, q.microbatches AS all_microbatches, q.is_first_left_out, q.more_microbatches, q.more_fill_drain_share,
   a.reference, f.summary, f.next_step, f.subject_kind AS finding_subject, f.mode AS finding_mode,
-  f.is_at_most AS finding_is_at_most, f.ranks AS finding_ranks,
+  f.delay_ns_per_iteration AS finding_ns, f.is_at_most AS finding_is_at_most, f.ranks AS finding_ranks,
+  w.found_ns, w.found_share,
   b.sentence AS bound, b.next_step AS bound_step,
   h.summary AS hang_summary, h.detail AS hang_detail, h.next_step AS hang_next_step,
   b.bound IS DISTINCT FROM 'unexplained' OR b.share < 1 AS is_step_known,
@@ -79,6 +80,13 @@ LEFT JOIN fabric.hang AS h ON h.run_id = s.run_id AND h.place = 0
 LEFT JOIN attribute.bound AS b ON b.run_id = s.run_id AND b.rank IS NULL
 CROSS JOIN meta.analysis AS a
 LEFT JOIN attribute.finding AS f ON f.run_id = s.run_id AND f.finding_id = 0
+LEFT JOIN (
+  -- The parts of what all findings cost add up (see attribute.finding).
+  SELECT run_id, subject_kind, subject, SUM(delay_ns_per_iteration) AS found_ns, SUM(share) AS found_share
+  FROM attribute.finding
+  WHERE confidence <> 'low' AND subject_kind IN ('rank', 'ranks', 'host')
+  GROUP BY ALL
+) AS w ON w.run_id = f.run_id AND w.subject_kind = f.subject_kind AND w.subject = f.subject
 LEFT JOIN attribute.configuration AS c ON c.run_id = f.run_id AND c.finding_id = f.finding_id AND c.place = 0
 LEFT JOIN fabric.finding AS g ON g.run_id = c.run_id AND g.finding_id = c.fabric_finding_id
 LEFT JOIN meta.source AS o ON o.source_id = g.source_id
@@ -174,8 +182,18 @@ def _headline(state: State) -> str:
     if state["state"] == "logs_alone" and state["problems"]:
         first = "a problem" if state["problems"] == 1 else f"{plural(state['problems'], 'problem')}, the first"
         return _filled(verdict_words.HEADLINES["problems"], {**state, "shown_problems": first})
-    usual = _filled(verdict_words.HEADLINES[_headline_key(state)], state)
+    usual = _filled(verdict_words.HEADLINES[_headline_key(state)], state) + _of_other_causes(state)
     return headline_of_loss(state, usual) if _is_common(state) else usual
+
+
+def _of_other_causes(state: State) -> str:
+    """What a culprit costs in all, where it is much more than by the first of its causes."""
+    if state["state"] != "finding" or state["found_ns"] is None:
+        return ""
+    if state["found_ns"] <= (1 + thresholds.LEAST_COST_BESIDE) * state["finding_ns"]:
+        return ""
+    cost = f"{format_ns(state['found_ns'])} ({format_share(state['found_share'])})"
+    return f" With the other causes found there: {'up to ' if state['finding_is_at_most'] else ''}{cost}."
 
 
 def _headline_key(state: State) -> str:

@@ -321,7 +321,8 @@ LEADING_SHARE: Annotated[
     float, Meaning("share of iterations", "A rank with most work in this many is named without a clock.", "verdict")
 ] = 0.6
 LEAST_COST_BESIDE: Annotated[
-    float, Meaning("share of its affected cost", "A finding that costs so much more beside says so.", "its summary")
+    float,
+    Meaning("share of its affected cost", "A finding that costs so much more beside says so.", "summary, headline"),
 ] = 0.2
 LEAST_SHOWN_P_VALUE: Annotated[
     float, Meaning("probability", "A smaller one is shown as less than this: the model of chance ends.", "evidence")
