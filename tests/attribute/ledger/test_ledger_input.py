@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from tests.examples import examples
@@ -39,6 +40,17 @@ def test_a_device_kept_idle_between_operations_is_its_hosts_if_operations_are_on
     # given rank 1 whose device is idle for 50 while its host does nothing that has a name
     work = np.array([[[[100, 0, 5], [100, 50, 5], [100, 0, 5]]]] * 3)
     model = by_cause(model_of(lockstep_plan(work, kinds=KINDS)))
+
+    stalled = [name for name, _ in model.kinds].index("host_stall")
+    assert model.before_arrival_ns[0, 0, :, stalled].tolist() == [0, 50, 0]
+
+
+@pytest.mark.parametrize("phase", ["transfer", "wait", "communication"])
+def test_a_gap_of_the_host_that_communication_hides_without_being_awaited_is_the_hosts(phase: str) -> None:
+    # given rank 1 whose host does nothing that has a name for 50, while its device runs only a prefetch
+    kinds = (("compute", None), (phase, "unnamed"), ("runtime", "launch"))
+    work = np.array([[[[100, 0, 5], [100, 50, 5], [100, 0, 5]]]] * 3)
+    model = by_cause(model_of(lockstep_plan(work, kinds=kinds)))
 
     stalled = [name for name, _ in model.kinds].index("host_stall")
     assert model.before_arrival_ns[0, 0, :, stalled].tolist() == [0, 50, 0]

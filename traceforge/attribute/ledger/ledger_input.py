@@ -41,7 +41,8 @@ WHERE c.run_id = ? AND NOT c.complete AND NOT i.is_partial
 # Host activities that only a trace of the host's operations shows.
 _HOST_OPERATIONS = frozenset({"operation", "launch"})
 _STANDING = frozenset({"stall", "unnamed"})
-_UNNAMED = ("idle", "unnamed")
+# A device does nothing of its own: it is idle, or has nothing to run but communication that it does not await.
+_GAPS = ("idle", "transfer", "wait", "communication")
 _COMPUTING = cause_of_work("compute", None)
 STALLED, LAUNCHING = cause_of_work("runtime", "unnamed"), cause_of_work("runtime", "operation")
 """Causes of a host that does nothing on record, and of one that launches late."""
@@ -113,10 +114,13 @@ def by_cause(model: StepModel, *, has_device: bool = True) -> StepModel:
 
     With the host's operations on record, a device that is idle while its host does none of them is kept idle by its
     host: between two launches that come late, or in a stall, whichever is the greater on that rank. No role lets its
-    device idle by design; what hosts without devices do, their role may.
+    device idle by design; what hosts without devices do, their role may. Communication that runs meanwhile and is not
+    awaited changes nothing: it hides the gap.
     """
+    gaps = _GAPS if has_device else _GAPS[:1]
     names = [cause_of_work(phase, activity) for phase, activity in model.kinds]
-    unnamed = [k for k, kind in enumerate(model.kinds) if kind == _UNNAMED and names[k] == UNEXPLAINED.name]
+    of_nobody = [activity == "unnamed" and phase in gaps for phase, activity in model.kinds]
+    unnamed = [k for k, name in enumerate(names) if of_nobody[k] and name == UNEXPLAINED.name]
     launching = [k for k, (_, activity) in enumerate(model.kinds) if activity in _HOST_OPERATIONS]
     targets = sorted({*names, *((STALLED, LAUNCHING) if unnamed and launching else ())})
     member = np.array([[name == target for target in targets] for name in names], dtype=np.int64)
