@@ -135,6 +135,26 @@ def test_work_that_falls_into_the_next_iteration_on_one_rank_is_put_back() -> No
     assert (even.before_arrival_ns[:, 0] == 100).all()
 
 
+def test_work_that_a_host_ahead_of_its_device_leaves_for_later_steps_is_put_back() -> None:
+    # given two rounds of four steps that communicate in the last one alone; hosts are ahead of their devices, which
+    # do 10 of the 100 of each step while it lasts and catch up in the last one, but the host of rank 2 is not ahead:
+    #   others   |10|10|10|       370         |t|
+    #   rank 2   |100·····|100·····|100·····|100·····|t|
+    work = np.full((8, 1, 3), 10)
+    work[3::4], work[:, :, 2] = 370, 100
+    plan = lockstep_plan(work, transfer_ns=np.tile([0, 0, 0, 10], 2)[:, None])
+    plan.calls[[0, 1, 2, 4, 5, 6]] = 0
+    plan.group[plan.calls == 0] = plan.awaited[plan.calls == 0] = -1
+    model = model_of(plan)
+
+    even = with_even_boundaries(model)
+
+    # then each step of rank 2 has what the others' have, and ends with it
+    assert even.before_arrival_ns[:, 0, 2, 0].tolist() == [10, 10, 10, 370] * 2
+    assert (even.end_ns[:, 2] == even.end_ns[:, 0]).all()
+    assert (even.start_ns[1:] == even.end_ns[:-1]).all()
+
+
 def test_a_wait_before_work_that_others_do_before_it_is_none() -> None:
     # given 60 of compute under a transfer, then a wait; rank 2 stands still after 20 of it, as its host is late, and
     # does the other 40 only after 60 more of launching

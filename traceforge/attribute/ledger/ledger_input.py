@@ -5,7 +5,7 @@ loses cancels. A rank that came after a collective was over never waited for it 
 waits of the others, at no cost); such waits are dropped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -290,23 +290,41 @@ def with_even_boundaries(model: StepModel) -> StepModel:
     """The model with each rank's iterations cut at the same place of the program.
 
     A rank's iteration ends with its host or with its last collective, whichever is later, so that the device's work
-    near the end falls into this iteration on one rank and into the next one on another. What a rank has more than the
-    reference on one side of a boundary and less on the other is put where the reference has it.
+    near the end falls into this iteration on one rank and into the next one on another. Where no rank communicates for
+    whole iterations (gradients that are accumulated), a host ahead of its device ends all of these early. What a rank
+    has more than the reference in one part of what lies between two meetings, and less in another, is put where the
+    reference has it.
     """
     head, start, end = model.before_arrival_ns.copy(), model.start_ns.copy(), model.end_ns.copy()
     of_length = references(model)
-    for i in range(len(model.iterations) - 1):
-        last = int(model.calls[i])
-        if not model.calls[i + 1] or not last:
+    for first, parts in _between_meetings(model.calls):
+        usual = [np.rint(of_length[int(model.calls[i])].before_arrival_ns[p]) for i, p in parts]
+        over = np.array([head[i, p] - own for (i, p), own in zip(parts, usual, strict=True)]).astype(np.int64)
+        more, less = np.maximum(0, over).cumsum(axis=0), np.maximum(0, -over).cumsum(axis=0)
+        moved = np.minimum(more[-1], less[-1])
+        if not moved.any():
             continue
-        over = head[i, last] - np.rint(of_length[last].before_arrival_ns[-1]).astype(np.int64)
-        ahead = head[i + 1, 0] - np.rint(of_length[int(model.calls[i + 1])].before_arrival_ns[0]).astype(np.int64)
-        moved = np.clip(np.minimum(over, -ahead), 0, None) - np.clip(np.minimum(-over, ahead), 0, None)
-        head[i, last] -= moved
-        head[i + 1, 0] += moved
-        end[i] -= moved.sum(axis=1)
-        start[i + 1] -= moved.sum(axis=1)
+        later = np.minimum(more, moved) - np.minimum(less, moved)
+        for (i, p), change in zip(parts, np.diff(later, axis=0, prepend=0), strict=True):
+            head[i, p] -= change
+        boundary = slice(first, first + len(parts) - 1)
+        end[boundary] -= later[:-1].sum(axis=2)
+        start[first + 1 : first + len(parts)] -= later[:-1].sum(axis=2)
     return replace(model, before_arrival_ns=head, start_ns=start, end_ns=end)
+
+
+def _between_meetings(calls: NDArray[np.int64]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """What lies between the last meeting of one iteration and the first of another: its first iteration, and its parts.
+
+    Parts are (iteration, position). After the last meeting no rank waits for what is done there.
+    """
+    parts: list[tuple[int, int]] = []
+    for i, count in enumerate(calls.tolist()):
+        parts.append((i, 0))
+        if count:
+            if len(parts) > 1:
+                yield parts[0][0], parts
+            parts = [(i, count)]
 
 
 def with_pauses(model: StepModel) -> StepModel:
