@@ -111,6 +111,36 @@ def test_a_healthy_window_tells_of_a_later_one_that_is_not(store: Store) -> None
     assert [entry["agrees"] for entry in report.summary["other_runs"]] == [False]  # type: ignore[attr-defined]
 
 
+def iterations_of(store: Store, number: int, longer: float) -> None:
+    """Iterations of a further window, so many times as long as those of the first."""
+    store.execute(
+        "INSERT INTO timeline.iteration BY NAME SELECT * REPLACE (? AS run_id,"
+        " CAST(duration_ns * CAST(? AS DOUBLE) AS BIGINT) AS duration_ns) FROM timeline.iteration WHERE run_id = 1",
+        [number, longer],
+    )
+
+
+def test_a_window_that_says_the_same_at_another_pace_is_told_with_both(store: Store) -> None:
+    # given slow links throughout window 3: nothing stands out in it, but iterations of 113 ms take 1.7 times that
+    window(store, 2, subject=None)
+    window(store, 3, subject=None)
+    iterations_of(store, 2, 1.0)
+    iterations_of(store, 3, 1.7)
+
+    report = report_of(store, run_id=2)
+
+    assert "; the median iteration takes 192 ms in window 3, 113 ms here: `compare` shows" in said(report)
+    assert f"Window 3: {NOTHING} The median iteration takes 192 ms, and 113 ms here." in report.markdown
+
+
+def test_windows_whose_iterations_hardly_differ_are_not_told_apart(store: Store) -> None:
+    # given 9 %, which is less than what counts as a drift (10 %)
+    window(store, 2, delay_ms=7)
+    iterations_of(store, 2, 1.09)
+
+    assert said(report_of(store)) == "the other window says the same (7.00 ms)"
+
+
 def test_a_window_of_which_nothing_can_be_known_neither_agrees_nor_differs(store: Store) -> None:
     window(store, 2, subject=None)
     store.execute("UPDATE attribute.verdict SET kind = 'cannot_be_known' WHERE run_id = 2")

@@ -2,7 +2,8 @@
 
 A profiler whose schedule repeats writes a file a rank and window, and each window is a run (see `align.runs`). A report
 is about one of them; the others are evidence of their own for its answer, or give another. They agree where they name
-the same subject for the same cause, or nobody as well.
+the same subject for the same cause, or nobody as well. What is slow in a whole window stands out of none: where the
+usual iterations of two windows differ, that is said.
 Not handled: runs of another folder (`compare`), and whether costs of two windows differ by more than chance.
 """
 
@@ -15,6 +16,7 @@ from traceforge.report.context import Context, Row
 from traceforge.report.diagnosis import opening
 from traceforge.report.formatting import capital, clean, duration, listed, plural
 from traceforge.report.machine_readable import MOST_ENTRIES, whole
+from traceforge.thresholds import attribute as thresholds
 
 _MOST_BRIEFS = 6
 _MOST_COSTS = 4
@@ -26,6 +28,8 @@ class OtherRun:
 
     Attributes:
         agrees: whether it is that of the run shown; None where one of the two has none.
+        p50_ns: its median iteration; None where none was judged.
+        own_p50_ns: that of the run shown.
         label: what tells it from the others, such as `window 2`.
         delay_ns: what its first finding costs an iteration; None without one.
     """
@@ -41,6 +45,8 @@ class OtherRun:
     subject: str
     delay_ns: float | None
     agrees: bool | None
+    p50_ns: int | None
+    own_p50_ns: int | None
 
     @property
     def cost(self) -> str:
@@ -56,6 +62,14 @@ class OtherRun:
     def is_window(self) -> bool:
         """Whether it is a later window of the profiler."""
         return self.label.startswith("window ")
+
+    @property
+    def changed_ns(self) -> int:
+        """By how much its usual iteration is longer (or, below 0, shorter), where it is more than a little; else 0."""
+        if not self.p50_ns or not self.own_p50_ns:
+            return 0
+        longer = self.p50_ns - self.own_p50_ns
+        return longer if abs(longer) >= thresholds.DRIFT_SHARE * min(self.p50_ns, self.own_p50_ns) else 0
 
 
 def read_other_runs(context: Context) -> list[OtherRun]:
@@ -82,6 +96,8 @@ def _other_run(row: Row, context: Context) -> OtherRun:
         subject=subject,
         delay_ns=row["delay_ns_per_iteration"],
         agrees=_agrees(kind, (subject_kind, subject, cause), context),
+        p50_ns=whole(row["p50_ns"]),
+        own_p50_ns=whole(row["own_p50_ns"]),
     )
 
 
@@ -108,7 +124,16 @@ def agreement(others: Sequence[OtherRun]) -> str:
         parts += [f"{len(more)} more of another answer"] if more else []
     if silent and parts:
         parts.append(f"of {len(silent)} it cannot be known")
-    return "; ".join(parts)
+    return "; ".join([*parts, *(_changed(others) if parts else [])])
+
+
+def _changed(others: Sequence[OtherRun]) -> list[str]:
+    """That another run's iterations take longer or shorter, of the one that differs most; nothing where none does."""
+    most = max(others, key=lambda one: abs(one.changed_ns), default=None)
+    if most is None or not most.changed_ns:
+        return []
+    here, there = duration(most.own_p50_ns), duration(most.p50_ns)
+    return [f"the median iteration takes {there} in {most.label}, {here} here: `compare` shows what changed"]
 
 
 def _counted(some: Sequence[OtherRun], others: Sequence[OtherRun]) -> str:
@@ -129,10 +154,18 @@ def other_runs_briefs(context: Context) -> list[Briefs]:
     others = read_other_runs(context)
     if not others:
         return []
-    shown = [Brief(f"{capital(one.label)}: {one.headline}", one.cost, one.confidence, one.mode) for one in others]
+    shown = [Brief(f"{capital(one.label)}: {_answer(one)}", one.cost, one.confidence, one.mode) for one in others]
     more = len(others) - _MOST_BRIEFS
-    title = f"{capital(_counted(others, others))} the same" if all(one.agrees for one in others) else _title(others)
+    is_same = all(one.agrees and not one.changed_ns for one in others)
+    title = f"{capital(_counted(others, others))} the same" if is_same else _title(others)
     return [Briefs(f"{title}, {more} not shown" if more > 0 else title, shown[:_MOST_BRIEFS], ["other_runs"])]
+
+
+def _answer(one: OtherRun) -> str:
+    """Its headline, and its usual iteration where that is another one."""
+    if not one.changed_ns:
+        return one.headline
+    return f"{one.headline} The median iteration takes {duration(one.p50_ns)}, and {duration(one.own_p50_ns)} here."
 
 
 def _title(others: Sequence[OtherRun]) -> str:
@@ -152,6 +185,7 @@ def summarised(context: Context) -> list[dict[str, object]]:
             "subject": one.subject or None,
             "delay_ns_per_iteration": whole(one.delay_ns),
             "agrees": one.agrees,
+            "p50_ns": one.p50_ns,
         }
         for one in read_other_runs(context)[:MOST_ENTRIES]
     ]

@@ -22,11 +22,14 @@ SELECT
   f.cause,
   f.subject_kind,
   f.subject,
-  f.delay_ns_per_iteration
+  f.delay_ns_per_iteration,
+  q.p50_ns,
+  (SELECT p50_ns FROM timeline.iteration_quantile WHERE run_id = $run_id) AS own_p50_ns
 FROM family AS r
 JOIN attribute.verdict AS v USING (run_id)
 LEFT JOIN first_finding AS l ON l.run_id = r.run_id AND v.kind = 'finding'
 LEFT JOIN attribute.finding AS f ON f.run_id = l.run_id AND f.finding_id = l.finding_id
+LEFT JOIN timeline.iteration_quantile AS q ON q.run_id = r.run_id
 WHERE r.is_own
   AND r.run_id <> $run_id
 ORDER BY r.run_id
