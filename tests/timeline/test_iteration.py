@@ -49,6 +49,38 @@ def test_a_collective_issued_between_two_steps_belongs_to_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("calls_in", "steps", "partial"),
+    [
+        # Gradients are accumulated over three steps; the recording ends two steps into the next round.
+        ([2, 5], 8, [6, 7]),
+        # It ends with a round.
+        ([2, 5], 6, []),
+        # Each step calls but the last, an evaluation say: no round is cut off.
+        ([0, 1, 2], 4, []),
+        # Ranks that go on alone for longer than ever before do so for another reason.
+        ([2, 5], 9, []),
+        ([0], 4, []),
+        ([], 4, []),
+    ],
+)
+def test_steps_of_a_round_whose_meeting_was_not_recorded_are_partial(
+    calls_in: list[int], steps: int, partial: list[int]
+) -> None:
+    traces = [Trace(rank) for rank in range(2)]
+    for trace in traces:
+        for i in range(steps):
+            trace.step(i, 100 * i, 100 * i + 100).kernel(100 * i, 100 * i + 60)
+            if i in calls_in:
+                trace.collective(100 * i + 60, 100 * i + 80)
+
+    store = told(*traces, stage="timeline")
+
+    assert rows_of(store, "SELECT iteration FROM timeline.iteration WHERE is_partial ORDER BY iteration") == [
+        (i,) for i in partial
+    ]
+
+
+@pytest.mark.parametrize(
     ("computes", "flags"),
     [
         # The median of 90, 30, 30, 30 ns (and 10 ns of transfer each) is 40; the first is more than twice that.

@@ -16,8 +16,9 @@ CREATE OR REPLACE TABLE timeline.iteration (
   is_warmup,
   -- True where a rank of the run did not record it (or its truncated file does not hold all of it) or is not aligned,
   -- where the trace marks no steps, where the window begins or ends within it, where a clock was set meanwhile, where
-  -- none of its calls has partners or more of them than usual lack some, where device work of a rank has no time, or
-  -- where ranks ran an inference engine's batch of another kind than most are: kept, but not judged.
+  -- none of its calls has partners or more of them than usual lack some, where device work of a rank has no time,
+  -- where the recording ends before the ranks meet that accumulate gradients in it, or where ranks ran an inference
+  -- engine's batch of another kind than most are: kept, but not judged.
   is_partial,
   -- Name of the annotation taken for the step, with # in the place of numbers, as in align.step; several where ranks ran
   -- batches of several kinds. NULL where steps are known from elsewhere.
@@ -106,6 +107,19 @@ untimed AS (
   FROM timeline.untimed_work
   WHERE untimed > (SELECT value FROM meta.threshold WHERE name = 'timeline.MOST_UNTIMED_SHARE') * events
 ),
+meeting AS (
+  SELECT run_id, iteration, iteration - LAG(iteration) OVER (PARTITION BY run_id ORDER BY iteration) AS steps
+  FROM (SELECT DISTINCT run_id, iteration FROM timeline.arrival WHERE iteration IS NOT NULL)
+),
+unmet AS (
+  -- Gradients are accumulated over steps without calls. After the last call no rank waits for another, and what hosts
+  -- ahead of their devices launched is recorded of no step; of those ranks the work seems less.
+  SELECT w.run_id, w.iteration
+  FROM whole AS w
+  JOIN (SELECT run_id, MAX(iteration) AS last, MAX(steps) AS steps FROM meeting GROUP BY run_id) AS m USING (run_id)
+  WHERE w.iteration > m.last
+  QUALIFY MAX(w.iteration) OVER (PARTITION BY w.run_id) - m.last < m.steps
+),
 slow AS (
   SELECT
     *,
@@ -138,7 +152,7 @@ returning_iteration AS (
 SELECT
   j.run_id, j.iteration, j.start_ns, j.duration_ns, j.ranks, j.is_first AND r.iteration IS NULL,
   j.ranks < p.ranks OR u.iteration IS NOT NULL OR t.iteration IS NOT NULL OR d.iteration IS NOT NULL
-    OR e.iteration IS NOT NULL
+    OR e.iteration IS NOT NULL OR x.iteration IS NOT NULL
     OR COALESCE(n.annotation <> m.annotation, FALSE),
   n.annotation
 FROM begun AS j
@@ -147,6 +161,7 @@ LEFT JOIN cut AS u USING (run_id, iteration)
 LEFT JOIN set_in AS t USING (run_id, iteration)
 LEFT JOIN untied AS d USING (run_id, iteration)
 LEFT JOIN untimed AS e USING (run_id, iteration)
+LEFT JOIN unmet AS x USING (run_id, iteration)
 LEFT JOIN returning_iteration AS r USING (run_id, iteration)
 LEFT JOIN named AS n USING (run_id, iteration)
 LEFT JOIN usual AS m USING (run_id)
